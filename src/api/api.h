@@ -1,0 +1,34 @@
+/* Every /v1 route: who may, what it reads and writes, how it answers. Runs on the HTTP server's thread; writes go to the
+ * committer, reads to the reader pool; nothing blocks here. */
+#pragma once
+
+#include "core/queue.h"
+#include "net/http.h"
+#include "store/committer.h"
+#include "sys/ids.h"
+
+struct bs_api_options {
+    struct bs_queues_slot *queues;
+    struct bs_committer *committer;
+    const char *store_url; /* the reader pool opens its own handles */
+    struct bs_clock *clock;
+    struct bs_ids *ids;
+    struct bs_str node;
+    struct bs_span reply_limit; /* 0: 2 s */
+    /* Effects outside the store after a commit; any thread. */
+    void (*on_pause)(void *ctx, struct bs_str biz_type, bool paused);
+    /* Appends more Prometheus text (engine, process). HTTP thread. May be NULL. */
+    void (*metrics)(void *ctx, struct bs_buf *out);
+    /* Whether the whole server is ready (store well, not draining). Any thread. */
+    bool (*ready)(void *ctx, const char **ret_why);
+    void *ctx;
+};
+
+struct bs_api;
+BS_NODISCARD bs_rc bs_api_new(const struct bs_api_options *o, struct bs_api **ret, struct bs_err *err);
+/* For struct bs_http_options. */
+size_t bs_api_body_max(void *api, enum bs_method method, struct bs_str path);
+void bs_api_handle(void *api, struct bs_http_request *r);
+void bs_api_refuse(void *api, struct bs_http_request *r, int status);
+/* After the HTTP server has stopped. */
+void bs_api_free(struct bs_api *a);

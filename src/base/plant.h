@@ -1,0 +1,26 @@
+/* Planted bugs, for proving that the simulator and the tests can see them. Only builds with BS_PLANTED have any; in
+ * every other build BS_PLANT(x) is the constant false. */
+#pragma once
+
+#include <stdbool.h>
+
+#define BS_PLANT_LIST(X)                                                                           \
+    X(ACK_BEFORE_COMMIT)      /* the submitter hears success before the transaction commits     */ \
+    X(NO_TOKEN_CHECK)         /* a finish does not compare the fencing token                    */ \
+    X(RELEASE_AS_UNSENT)      /* a call that was sent is released as if it was not              */ \
+    X(UNKNOWN_IS_FAILED)      /* a time-out after sending counts as a known failure             */ \
+    X(EXPIRY_FORGETS_UNKNOWN) /* the reaper does not set outcome_unknown                        */ \
+    X(NO_SERIAL_KEY)          /* two tasks of one business object run at once                   */ \
+    X(DROP_ON_FULL)           /* a result that meets a failing store is thrown away             */ \
+    X(RERUN_NEW_ID)           /* a batch whose answer was lost is run again under new ids       */ \
+    X(UNBLOCK_FORGOTTEN)      /* the end of a holder wakes nobody                               */
+
+#define BS_PLANT_ENUM(name) BS_PLANT_##name,
+enum bs_plant { BS_PLANT_NOTHING = 0, BS_PLANT_LIST(BS_PLANT_ENUM) BS_PLANT_COUNT };
+
+#ifdef BS_PLANTED
+extern enum bs_plant bs_planted; /* set by the test only */
+#define BS_PLANT(name) (bs_planted == BS_PLANT_##name)
+#else
+#define BS_PLANT(name) (false)
+#endif
