@@ -1,5 +1,5 @@
-/* Every /v1 route: who may, what it reads and writes, how it answers. Runs on the HTTP server's thread; writes go to the
- * committer, reads to the reader pool; nothing blocks here. */
+/* Every /v1 route: who may, what it reads and writes, how it answers. Runs on the HTTP server's
+ * thread; writes go to the committer, reads to the reader pool; nothing blocks here. */
 #pragma once
 
 #include "core/queue.h"
@@ -25,7 +25,8 @@ struct bs_api_options {
 };
 
 struct bs_api;
-BS_NODISCARD bs_rc bs_api_new(const struct bs_api_options *o, struct bs_api **ret, struct bs_err *err);
+BS_NODISCARD bs_rc bs_api_new(const struct bs_api_options *o, struct bs_api **ret,
+                              struct bs_err *err);
 /* For struct bs_http_options. */
 size_t bs_api_body_max(void *api, enum bs_method method, struct bs_str path);
 void bs_api_handle(void *api, struct bs_http_request *r);

@@ -1,4 +1,5 @@
-/* One bounded arena per request or attempt: bump allocation, freed all at once. One thread at a time. */
+/* One bounded arena per request or attempt: bump allocation, freed all at once. One thread at a
+ * time. */
 #pragma once
 
 #include "base/base.h"
@@ -7,12 +8,13 @@ struct bs_arena_block;
 
 struct bs_arena {
     struct bs_arena_block *blocks;
-    size_t used;  /* bytes handed out, over all blocks         */
-    size_t max;   /* most that may be handed out; 0: 64 MiB    */
-    bool failed;  /* sticky: some allocation did not succeed   */
+    size_t used; /* bytes handed out, over all blocks         */
+    size_t max;  /* most that may be handed out; 0: 64 MiB    */
+    bool failed; /* sticky: some allocation did not succeed   */
 };
 
-/* Zeroed memory, aligned for any type, or NULL (and failed is set) past the maximum or without memory. */
+/* Zeroed memory, aligned for any type, or NULL (and failed is set) past the maximum or without
+ * memory. */
 void *bs_arena_alloc(struct bs_arena *a, size_t size);
 /* A terminated copy; the slice excludes the terminator. On failure p is NULL and failed is set. */
 struct bs_str bs_arena_str(struct bs_arena *a, struct bs_str s);

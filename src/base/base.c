@@ -20,8 +20,8 @@ bs_rc bs_fail(struct bs_err *err, bs_rc rc, const char *fmt, ...)
     int n = vsnprintf(err->msg, sizeof(err->msg), fmt, args);
     va_end(args);
     if (n >= (int)sizeof(err->msg)) {
-        struct bs_str cut = bs_utf8_cut((struct bs_str){ err->msg, sizeof(err->msg) - 1 },
-                                        sizeof(err->msg) - 1);
+        struct bs_str cut =
+            bs_utf8_cut((struct bs_str){ err->msg, sizeof(err->msg) - 1 }, sizeof(err->msg) - 1);
         err->msg[cut.n] = '\0';
     }
     return rc;
@@ -30,10 +30,18 @@ bs_rc bs_fail(struct bs_err *err, bs_rc rc, const char *fmt, ...)
 const char *bs_rc_name(bs_rc rc)
 {
     static const char *const names[BS_RC_COUNT] = {
-        [BS_OK] = "OK",           [BS_E_INVALID] = "INVALID", [BS_E_NOT_FOUND] = "NOT_FOUND",
-        [BS_E_CONFLICT] = "CONFLICT", [BS_E_STALE] = "STALE",     [BS_E_BUSY] = "BUSY",
-        [BS_E_UNAVAILABLE] = "UNAVAILABLE", [BS_E_UNKNOWN] = "UNKNOWN", [BS_E_LIMIT] = "LIMIT",
-        [BS_E_NOMEM] = "NOMEM",   [BS_E_CORRUPT] = "CORRUPT", [BS_E_REFUSED] = "REFUSED",
+        [BS_OK] = "OK",
+        [BS_E_INVALID] = "INVALID",
+        [BS_E_NOT_FOUND] = "NOT_FOUND",
+        [BS_E_CONFLICT] = "CONFLICT",
+        [BS_E_STALE] = "STALE",
+        [BS_E_BUSY] = "BUSY",
+        [BS_E_UNAVAILABLE] = "UNAVAILABLE",
+        [BS_E_UNKNOWN] = "UNKNOWN",
+        [BS_E_LIMIT] = "LIMIT",
+        [BS_E_NOMEM] = "NOMEM",
+        [BS_E_CORRUPT] = "CORRUPT",
+        [BS_E_REFUSED] = "REFUSED",
     };
 
     BS_ASSERT(rc < BS_RC_COUNT);

@@ -40,7 +40,8 @@ struct bs_err {
     char msg[256];
 };
 
-/* Fills err (may be NULL) and returns rc, so that a failure is one statement. Cuts at a UTF-8 border. */
+/* Fills err (may be NULL) and returns rc, so that a failure is one statement. Cuts at a UTF-8
+ * border. */
 BS_NODISCARD BS_PRINTF(3, 4) bs_rc bs_fail(struct bs_err *err, bs_rc rc, const char *fmt, ...);
 
 /* Upper-case name of a code, for logs: "UNAVAILABLE". Static storage. */
@@ -106,4 +107,5 @@ bool bs_str_eq_nocase(struct bs_str a, struct bs_str b);
 /* Cuts the part before the first sep off *rest; without sep takes all and leaves p = NULL. */
 struct bs_str bs_str_cut(struct bs_str *rest, char sep);
 
-#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok atoi atol atoll gmtime localtime gets
+#pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok atoi atol atoll gmtime    \
+    localtime gets

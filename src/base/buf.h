@@ -1,4 +1,5 @@
-/* An owned, growing, always terminated run of bytes with a maximum given at birth. One thread at a time. */
+/* An owned, growing, always terminated run of bytes with a maximum given at birth. One thread at a
+ * time. */
 #pragma once
 
 #include "base/base.h"

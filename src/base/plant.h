@@ -1,5 +1,5 @@
-/* Planted bugs, for proving that the simulator and the tests can see them. Only builds with BS_PLANTED have any; in
- * every other build BS_PLANT(x) is the constant false. */
+/* Planted bugs, for proving that the simulator and the tests can see them. Only builds with
+ * BS_PLANTED have any; in every other build BS_PLANT(x) is the constant false. */
 #pragma once
 
 #include <stdbool.h>

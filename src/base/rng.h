@@ -1,4 +1,5 @@
-/* A small generator whose state is a value: the same seed gives the same numbers everywhere. Not for secrets. */
+/* A small generator whose state is a value: the same seed gives the same numbers everywhere. Not
+ * for secrets. */
 #pragma once
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
-/* What is known of one HTTP exchange, as facts: the border between net/ (which fills them) and core/ (which judges them).
- * The only header of core that net includes; it knows no task. Pure. */
+/* What is known of one HTTP exchange, as facts: the border between net/ (which fills them) and
+ * core/ (which judges them). The only header of core that net includes; it knows no task. Pure. */
 #pragma once
 
 #include "base/base.h"
@@ -12,10 +12,12 @@ struct bs_retry_after {
     struct bs_span delay;
 };
 
-/* One Retry-After value (seconds or HTTP date) merged into what earlier lines gave. Past, negative, junk: ignored. */
+/* One Retry-After value (seconds or HTTP date) merged into what earlier lines gave. Past, negative,
+ * junk: ignored. */
 void bs_retry_after_add(struct bs_retry_after *r, struct bs_str value, struct bs_time now);
 
-/* How the exchange ended on the wire. "Nothing sent" is a fact of its own (struct bs_facts.sent). */
+/* How the exchange ended on the wire. "Nothing sent" is a fact of its own (struct bs_facts.sent).
+ */
 #define BS_WIRE_LIST(X)                                                                            \
     X(REPLIED, "")                                                                                 \
     X(DNS_NXDOMAIN, "DNS_NXDOMAIN")                                                                \
@@ -40,8 +42,8 @@ const char *bs_wire_code(enum bs_wire w);
 /* Filled by the caller's owner from the HTTP library. Slices live as long as the call's arena. */
 struct bs_facts {
     enum bs_wire wire;
-    bool sent;  /* some byte of the request may have left (headers included)          */
-    int status; /* meaningful with REPLIED                                            */
+    bool sent;          /* some byte of the request may have left (headers included)          */
+    int status;         /* meaningful with REPLIED                                            */
     struct bs_str body; /* at most 64 KiB                                             */
     bool body_cut;      /* the reply was longer                                       */
     struct bs_retry_after retry_after;

@@ -1,4 +1,5 @@
-/* What a look-up or a call came to: facts in, one row of the outcome table (DESIGN 5.4) out. Pure. */
+/* What a look-up or a call came to: facts in, one row of the outcome table (DESIGN 5.4) out. Pure.
+ */
 #pragma once
 
 #include "base/arena.h"
@@ -6,20 +7,22 @@
 #include "core/policy.h"
 #include "core/task.h"
 
-/* The handler's own JSON reply, read by whoever has a JSON reader (jansson); valid false: not such an object. */
+/* The handler's own JSON reply, read by whoever has a JSON reader (jansson); valid false: not such
+ * an object. */
 struct bs_reply {
     bool valid;
     enum { BS_SAYS_SUCCESS, BS_SAYS_FINISHED, BS_SAYS_RETRY, BS_SAYS_MANUAL, BS_SAYS_UNKNOWN } says;
     struct bs_str code, message, effect;
     bool has_retry_after;
     struct bs_span retry_after;
-    /* Whether the queue's declared success rule (JSON pointer form) holds; the body form is judged in core. */
+    /* Whether the queue's declared success rule (JSON pointer form) holds; the body form is judged
+     * in core. */
     bool json_rule_holds;
 };
 
 enum bs_outcome_kind {
     BS_OUT_SUCCESS,
-    BS_OUT_FINISHED,      /* already in a goal state                                  */
+    BS_OUT_FINISHED, /* already in a goal state                                  */
     BS_OUT_FAILED,
     BS_OUT_UNKNOWN,
     BS_OUT_MANUAL,
@@ -31,8 +34,15 @@ enum bs_outcome_kind {
 };
 const char *bs_outcome_name(enum bs_outcome_kind k); /* "success" … "released_sent" */
 
-/* What the look-up before the call said. go_on, finished and state_conflict clear the unknown mark. */
-enum bs_verdict { BS_VERDICT_NONE, BS_VERDICT_GO_ON, BS_VERDICT_FINISHED, BS_VERDICT_NOT_FOUND, BS_VERDICT_STATE_CONFLICT };
+/* What the look-up before the call said. go_on, finished and state_conflict clear the unknown mark.
+ */
+enum bs_verdict {
+    BS_VERDICT_NONE,
+    BS_VERDICT_GO_ON,
+    BS_VERDICT_FINISHED,
+    BS_VERDICT_NOT_FOUND,
+    BS_VERDICT_STATE_CONFLICT
+};
 
 enum { BS_CODE_MAX = 64, BS_MESSAGE_MAX = 512, BS_EFFECT_TEXT_MAX = 512, BS_EXCERPT_MAX = 1024 };
 
@@ -41,9 +51,9 @@ struct bs_outcome {
     enum bs_outcome_kind kind;
     enum bs_verdict looked;
     struct bs_str code, message, effect, excerpt;
-    int http_status; /* 0: none */
-    bool endpoint_fault; /* counts for the breaker, raises the endpoint alert */
-    bool has_wish;       /* somebody asked for a delay …                                   */
+    int http_status;       /* 0: none */
+    bool endpoint_fault;   /* counts for the breaker, raises the endpoint alert */
+    bool has_wish;         /* somebody asked for a delay …                                   */
     bool wish_may_shorten; /* … and it was the handler's own retry_after                   */
     struct bs_span wish;
     struct bs_time not_before; /* BS_OUT_SENT: the call's deadline                         */
@@ -51,18 +61,21 @@ struct bs_outcome {
 };
 
 /* A call to the handler. Text is cleaned into the arena. */
-struct bs_outcome bs_classify_call(const struct bs_policy *p, const struct bs_facts *f, const struct bs_reply *r,
-                                   struct bs_arena *a);
+struct bs_outcome bs_classify_call(const struct bs_policy *p, const struct bs_facts *f,
+                                   const struct bs_reply *r, struct bs_arena *a);
 
-/* The look-up's reply, read by whoever has a JSON reader. valid false: anything that is not the declared shape. */
+/* The look-up's reply, read by whoever has a JSON reader. valid false: anything that is not the
+ * declared shape. */
 struct bs_look {
     bool valid;
     enum bs_verdict verdict;
-    struct bs_str status, amount, currency, channel_trade_no; /* text as the reply had it; empty: not said */
+    struct bs_str status, amount, currency,
+        channel_trade_no; /* text as the reply had it; empty: not said */
 };
 
-/* The look-up. Returns true when the handler is to be called (verdict go_on and nothing differs); otherwise *ret is the
- * outcome of the execution: finished, not found, state conflict, AMOUNT_MISMATCH, CURRENCY_MISMATCH,
- * TRADE_NO_MISMATCH (both values in the message), or CHECK_… without verdict (not processed). */
-bool bs_classify_look(const struct bs_task *t, const struct bs_facts *f, const struct bs_look *l, struct bs_arena *a,
-                      struct bs_outcome *ret);
+/* The look-up. Returns true when the handler is to be called (verdict go_on and nothing differs);
+ * otherwise *ret is the outcome of the execution: finished, not found, state conflict,
+ * AMOUNT_MISMATCH, CURRENCY_MISMATCH, TRADE_NO_MISMATCH (both values in the message), or CHECK_…
+ * without verdict (not processed). */
+bool bs_classify_look(const struct bs_task *t, const struct bs_facts *f, const struct bs_look *l,
+                      struct bs_arena *a, struct bs_outcome *ret);

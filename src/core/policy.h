@@ -17,8 +17,9 @@ enum bs_status_class {
 };
 
 struct bs_backoff {
-    const struct bs_span *delays; /* at least one; the last repeats; borrowed for the policy's life */
-    uint32_t delays_n;            /* 0: initial, factor, max are used instead                       */
+    const struct bs_span
+        *delays;       /* at least one; the last repeats; borrowed for the policy's life */
+    uint32_t delays_n; /* 0: initial, factor, max are used instead                       */
     struct bs_span initial, max;
     uint32_t factor_pct; /* 200 doubles */
     uint32_t jitter_pct; /* both ways; upwards only for a delay the server asked for */
@@ -32,8 +33,8 @@ struct bs_status_override {
 /* A declared success rule beside the built-in ones; status 0: none declared. */
 struct bs_success_rule {
     int status;
-    struct bs_str body;         /* whole body after trimming; p NULL: not by body        */
-    struct bs_str json_pointer; /* RFC 6901; p NULL: not by JSON                         */
+    struct bs_str body;          /* whole body after trimming; p NULL: not by body        */
+    struct bs_str json_pointer;  /* RFC 6901; p NULL: not by JSON                         */
     const struct bs_str *values; /* raw JSON texts: 0, "SUCCESS" with its quotes, true    */
     uint32_t values_n;
 };
@@ -50,5 +51,6 @@ struct bs_policy {
     uint32_t statuses_n;
 };
 
-/* The defaults of DESIGN 5: 1m 3m 10m 30m 1h, 20 %, 10 tries, 10 min grace, repeatable, no look-up. */
+/* The defaults of DESIGN 5: 1m 3m 10m 30m 1h, 20 %, 10 tries, 10 min grace, repeatable, no look-up.
+ */
 extern const struct bs_policy bs_policy_default;

@@ -1,5 +1,6 @@
-/* One queue as configured, and the set of all of them: an immutable snapshot that is swapped whole on a reload.
- * Pure data; borrowed from the configuration, which is never freed while the process runs. */
+/* One queue as configured, and the set of all of them: an immutable snapshot that is swapped whole
+ * on a reload. Pure data; borrowed from the configuration, which is never freed while the process
+ * runs. */
 #pragma once
 
 #include "base/secret.h"
@@ -14,7 +15,8 @@ struct bs_queue_conf {
     struct bs_str handler_url; /* http or https */
     struct bs_secret secret;
     enum bs_look_kind look;
-    struct bs_str look_url; /* with {order_no} {payment_no} {channel_trade_no} {refund_no} {biz_id} {merchant_no} {request_id} */
+    struct bs_str look_url; /* with {order_no} {payment_no} {channel_trade_no} {refund_no} {biz_id}
+                               {merchant_no} {request_id} */
     struct bs_span look_timeout;
     struct bs_span call_timeout, connect_timeout;
     struct bs_span lease;
@@ -28,7 +30,8 @@ struct bs_queues {
     uint32_t n;
 };
 
-/* What every part reads at the beginning of a step; never keep items across steps by index, only by pointer. */
+/* What every part reads at the beginning of a step; never keep items across steps by index, only by
+ * pointer. */
 struct bs_queues_slot {
     _Atomic(const struct bs_queues *) now;
 };

@@ -5,10 +5,13 @@
 #include "core/facts.h"
 #include "core/policy.h"
 
-/* The instant of the next try after the n-th counted execution (n ≥ 1): backoff with jitter, both ways. */
-struct bs_time bs_retry_at(const struct bs_backoff *b, uint32_t n, struct bs_time now, struct bs_rng *rng);
+/* The instant of the next try after the n-th counted execution (n ≥ 1): backoff with jitter, both
+ * ways. */
+struct bs_time bs_retry_at(const struct bs_backoff *b, uint32_t n, struct bs_time now,
+                           struct bs_rng *rng);
 /* The same with a server's wish: the later of both, jitter upwards only for the wish. */
-struct bs_time bs_retry_at_least(const struct bs_backoff *b, uint32_t n, struct bs_span wish, struct bs_time now,
-                                 struct bs_rng *rng);
-/* The n-th (n ≥ 1) wait that spends no budget: 5 s, 15 s, 30 s, 1 min, 3 min, 10 min, then 10 min; jitter as given. */
+struct bs_time bs_retry_at_least(const struct bs_backoff *b, uint32_t n, struct bs_span wish,
+                                 struct bs_time now, struct bs_rng *rng);
+/* The n-th (n ≥ 1) wait that spends no budget: 5 s, 15 s, 30 s, 1 min, 3 min, 10 min, then 10 min;
+ * jitter as given. */
 struct bs_time bs_defer_at(uint32_t n, uint32_t jitter_pct, struct bs_time now, struct bs_rng *rng);

@@ -1,4 +1,5 @@
-/* The one door: the rules that every submission passes, whoever brings it, and its content's canonical form. Pure. */
+/* The one door: the rules that every submission passes, whoever brings it, and its content's
+ * canonical form. Pure. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,7 +8,8 @@
 
 enum { BS_PAYLOAD_MAX = 256 << 10, BS_EXTRA_MAX = 4 << 10, BS_BATCH_MAX = 1000 };
 
-/* What was asked for. Slices are borrowed from the request's bytes or arena. p NULL: the member was absent. */
+/* What was asked for. Slices are borrowed from the request's bytes or arena. p NULL: the member was
+ * absent. */
 struct bs_submission {
     struct bs_str biz_type, biz_id, request_id;
     struct bs_str merchant_no, order_no, payment_no, channel, channel_trade_no, refund_no;
@@ -25,8 +27,9 @@ struct bs_submission {
     struct bs_str parent_task_no;
 };
 
-/* One broken rule: {field, code, message}. code is stable: REQUIRED, TOO_LONG, BAD_FORMAT, OUT_OF_RANGE, UNKNOWN_VALUE,
- * CONTROL_CHARACTER, BAD_UTF8, CONFLICTS_WITH, DUPLICATE_MEMBER, UNKNOWN_MEMBER, WRONG_TYPE. */
+/* One broken rule: {field, code, message}. code is stable: REQUIRED, TOO_LONG, BAD_FORMAT,
+ * OUT_OF_RANGE, UNKNOWN_VALUE, CONTROL_CHARACTER, BAD_UTF8, CONFLICTS_WITH, DUPLICATE_MEMBER,
+ * UNKNOWN_MEMBER, WRONG_TYPE. */
 struct bs_field_error {
     const char *field; /* static, or in the arena for unknown members */
     const char *code;
@@ -39,21 +42,23 @@ struct bs_field_errors {
     uint32_t n;
 };
 
-void bs_field_error_add(struct bs_field_errors *e, struct bs_arena *a, const char *field, const char *code,
-                        const char *fmt, ...) BS_PRINTF(5, 6);
+void bs_field_error_add(struct bs_field_errors *e, struct bs_arena *a, const char *field,
+                        const char *code, const char *fmt, ...) BS_PRINTF(5, 6);
 
 /* What the door needs to know of the queue; found NULL: no such queue is configured. */
 struct bs_door_queue {
     const struct bs_policy *policy;
 };
 
-/* Checks every rule of the door and fills the new row (state WAITING; queue unknown and park: true: MANUAL with
- * manual_code UNKNOWN_QUEUE; defaults for merchant_no, effect_key, serial_key, source, priority,
- * max_retry_count; next_execute_at and due_at). id, request times and created_by are the caller's. All broken rules are
- * reported, not only the first. An unknown queue without park: true is an error of biz_type with code UNKNOWN_QUEUE.
- * BS_OK or BS_E_INVALID. */
-BS_NODISCARD bs_rc bs_submission_check(const struct bs_submission *s, const struct bs_door_queue *queue, struct bs_time now,
-                                       struct bs_arena *a, struct bs_task *ret, struct bs_field_errors *errors);
+/* Checks every rule of the door and fills the new row (state WAITING; queue unknown and park: true:
+ * MANUAL with manual_code UNKNOWN_QUEUE; defaults for merchant_no, effect_key, serial_key, source,
+ * priority, max_retry_count; next_execute_at and due_at). id, request times and created_by are the
+ * caller's. All broken rules are reported, not only the first. An unknown queue without park: true
+ * is an error of biz_type with code UNKNOWN_QUEUE. BS_OK or BS_E_INVALID. */
+BS_NODISCARD bs_rc bs_submission_check(const struct bs_submission *s,
+                                       const struct bs_door_queue *queue, struct bs_time now,
+                                       struct bs_arena *a, struct bs_task *ret,
+                                       struct bs_field_errors *errors);
 
 /* Where canonical bytes go (a hash). */
 struct bs_sink {
@@ -61,8 +66,10 @@ struct bs_sink {
     void *ctx;
 };
 
-/* The content of a request_id: every member but execute_at, delay, priority, source, park; unambiguous (each member
- * tagged and length-prefixed), absent differs from empty, defaults are filled in first. */
+/* The content of a request_id: every member but execute_at, delay, priority, source, park;
+ * unambiguous (each member tagged and length-prefixed), absent differs from empty, defaults are
+ * filled in first. */
 void bs_request_canonical(const struct bs_task *t, struct bs_str extra_data, struct bs_sink *sink);
-/* The content of an effect_key: amount, currency, order_no, payment_no, channel_trade_no, refund_no. */
+/* The content of an effect_key: amount, currency, order_no, payment_no, channel_trade_no,
+ * refund_no. */
 void bs_effect_canonical(const struct bs_task *t, struct bs_sink *sink);

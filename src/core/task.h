@@ -6,8 +6,7 @@
 #include "base/time.h"
 
 /* The order is the order of the columns in docs/STATES.md. */
-#define BS_STATE_LIST(X)                                                                           \
-    X(WAITING) X(PROCESSING) X(RETRY) X(SUCCESS) X(FAILED) X(MANUAL) X(CLOSED)
+#define BS_STATE_LIST(X) X(WAITING) X(PROCESSING) X(RETRY) X(SUCCESS) X(FAILED) X(MANUAL) X(CLOSED)
 
 #define BS_STATE_ENUM(name) BS_##name,
 enum bs_state { BS_STATE_NONE = 0, BS_STATE_LIST(BS_STATE_ENUM) BS_STATE_COUNT };
@@ -46,12 +45,14 @@ enum bs_state { BS_STATE_NONE = 0, BS_STATE_LIST(BS_STATE_ENUM) BS_STATE_COUNT }
 enum bs_event { BS_EVENT_LIST(BS_EVENT_ENUM) BS_EVENT_COUNT };
 
 #define BS_SOURCE_LIST(X)                                                                          \
-    X(CALLBACK) X(API) X(REDIS) X(INBOX) X(OUTBOX) X(RECON) X(QUERY) X(PATROL) X(FOLLOW_UP) X(MANUAL)
+    X(CALLBACK)                                                                                    \
+    X(API) X(REDIS) X(INBOX) X(OUTBOX) X(RECON) X(QUERY) X(PATROL) X(FOLLOW_UP) X(MANUAL)
 
 #define BS_SOURCE_ENUM(name) BS_SRC_##name,
 enum bs_source { BS_SRC_NONE = 0, BS_SOURCE_LIST(BS_SOURCE_ENUM) BS_SOURCE_COUNT };
 
-/* Text forms: "WAITING", "lease_expired", "CALLBACK"; NULL-free, static. Parsing gives NONE / COUNT for unknown text. */
+/* Text forms: "WAITING", "lease_expired", "CALLBACK"; NULL-free, static. Parsing gives NONE / COUNT
+ * for unknown text. */
 const char *bs_state_name(enum bs_state s);
 enum bs_state bs_state_parse(struct bs_str s);
 const char *bs_event_name(enum bs_event e);
@@ -67,21 +68,22 @@ enum bs_blocked { BS_BLOCKED_NONE = 0, BS_BLOCKED_SERIAL };
 
 enum { BS_TASK_NO_MAX = 19 };
 
-/* A task's row. All slices are borrowed from whoever filled it (normally one arena). Empty text: not set. */
+/* A task's row. All slices are borrowed from whoever filled it (normally one arena). Empty text:
+ * not set. */
 struct bs_task {
     int64_t id; /* 63 bits: time · node · sequence; its decimal text is task_no */
     struct bs_str request_id, biz_type, merchant_no, biz_id, effect_key, serial_key;
     struct bs_str order_no, payment_no, channel, channel_trade_no, refund_no;
     enum bs_source source;
-    int64_t parent_id; /* 0: none */
+    int64_t parent_id;     /* 0: none */
     struct bs_money money; /* currency "" when no amount */
 
     enum bs_state state;
     int32_t priority; /* 0–3, lower first */
     int32_t retry_count, max_retry_count;
-    int32_t attempt_no;  /* claims so far; never goes back */
-    int32_t crash_count; /* leases lost since the last fresh budget */
-    int32_t defer_count; /* executions in a row that spent no budget */
+    int32_t attempt_no;      /* claims so far; never goes back */
+    int32_t crash_count;     /* leases lost since the last fresh budget */
+    int32_t defer_count;     /* executions in a row that spent no budget */
     int32_t not_found_count; /* explicit "order not found" answers in a row */
     struct bs_time first_not_found_at;
     bool outcome_unknown; /* sticky: only success or a look-up's verdict clears it */
@@ -99,12 +101,13 @@ struct bs_task {
     struct bs_time locked_at, locked_until;
     int64_t lease_token; /* fencing token: only grows, kept after the lease */
 
-    int64_t version; /* +1 per transition */
+    int64_t version;          /* +1 per transition */
     struct bs_str created_by; /* token or operator name */
     struct bs_time created_at, updated_at;
 
-    struct bs_str payload;    /* request_snapshot: exact bytes; p = NULL when none was given or not loaded */
-    bool payload_is_json;     /* given as `payload` (else payload_base64) */
-    struct bs_str extra_data; /* JSON object text, or empty */
+    struct bs_str
+        payload; /* request_snapshot: exact bytes; p = NULL when none was given or not loaded */
+    bool payload_is_json;          /* given as `payload` (else payload_base64) */
+    struct bs_str extra_data;      /* JSON object text, or empty */
     struct bs_str result_snapshot; /* excerpt of the last reply; loaded by reads of one task only */
 };

@@ -1,5 +1,5 @@
-/* The one door in: from outside bytes to checked submissions and store operations. Every source ends here. Any thread;
- * all memory from the arena given. */
+/* The one door in: from outside bytes to checked submissions and store operations. Every source
+ * ends here. Any thread; all memory from the arena given. */
 #pragma once
 
 #include "core/queue.h"
@@ -13,12 +13,15 @@ struct bs_door {
 };
 
 /* One JSON object → *ret (a SUBMIT op with its row, fingerprints and id). `who` becomes created_by.
- * `request_id`, when not empty, is the Idempotency-Key header: it stands for an absent request_id member and must equal a
- * present one. BS_E_INVALID with errors->n == 0: not JSON (err says where); with errors: a bad field. */
-BS_NODISCARD bs_rc bs_door_read(const struct bs_door *d, struct bs_str json, struct bs_str request_id, struct bs_str who,
-                                struct bs_time now, struct bs_arena *a, struct bs_op *ret, struct bs_field_errors *errors,
-                                struct bs_err *err);
-/* The exact slices of a batch: a JSON array, or application/x-ndjson (blank lines skipped). BS_E_INVALID: not JSON as a
- * whole (array form); BS_E_LIMIT: more than 1,000. A bad line of NDJSON is a bad item, found by bs_door_read. */
-BS_NODISCARD bs_rc bs_door_split(struct bs_str body, bool ndjson, struct bs_arena *a, struct bs_str **ret, uint32_t *ret_n,
-                                 struct bs_err *err);
+ * `request_id`, when not empty, is the Idempotency-Key header: it stands for an absent request_id
+ * member and must equal a present one. BS_E_INVALID with errors->n == 0: not JSON (err says where);
+ * with errors: a bad field. */
+BS_NODISCARD bs_rc bs_door_read(const struct bs_door *d, struct bs_str json,
+                                struct bs_str request_id, struct bs_str who, struct bs_time now,
+                                struct bs_arena *a, struct bs_op *ret,
+                                struct bs_field_errors *errors, struct bs_err *err);
+/* The exact slices of a batch: a JSON array, or application/x-ndjson (blank lines skipped).
+ * BS_E_INVALID: not JSON as a whole (array form); BS_E_LIMIT: more than 1,000. A bad line of NDJSON
+ * is a bad item, found by bs_door_read. */
+BS_NODISCARD bs_rc bs_door_split(struct bs_str body, bool ndjson, struct bs_arena *a,
+                                 struct bs_str **ret, uint32_t *ret_n, struct bs_err *err);

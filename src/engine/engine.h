@@ -1,6 +1,6 @@
-/* The engine's three actors. Scheduler: queue by queue, claims what is due while there is room. Executor: look first,
- * call, settle. Reaper: takes back leases that ran out. They share mailboxes and nothing else; each runs on its own thread
- * or is stepped by the simulator. */
+/* The engine's three actors. Scheduler: queue by queue, claims what is due while there is room.
+ * Executor: look first, call, settle. Reaper: takes back leases that ran out. They share mailboxes
+ * and nothing else; each runs on its own thread or is stepped by the simulator. */
 #pragma once
 
 #include "core/queue.h"
@@ -22,7 +22,8 @@ struct bs_engine_options {
 };
 
 struct bs_engine;
-BS_NODISCARD bs_rc bs_engine_new(const struct bs_engine_options *o, struct bs_engine **ret, struct bs_err *err);
+BS_NODISCARD bs_rc bs_engine_new(const struct bs_engine_options *o, struct bs_engine **ret,
+                                 struct bs_err *err);
 struct bs_actor *bs_engine_scheduler(struct bs_engine *e);
 struct bs_actor *bs_engine_executor(struct bs_engine *e);
 struct bs_actor *bs_engine_reaper(struct bs_engine *e);
@@ -31,8 +32,8 @@ void bs_engine_hints(void *engine, const struct bs_hints *hints);
 /* A queue was paused or resumed (after its commit), or all were reloaded. Any thread. */
 void bs_engine_pause(struct bs_engine *e, struct bs_str biz_type, bool paused);
 void bs_engine_reload(struct bs_engine *e);
-/* No new claims; calls in flight go on; at `deadline` (store time) the rest is released: unsent uncounted, sent as
- * unknown, due at the call's own deadline. Any thread. */
+/* No new claims; calls in flight go on; at `deadline` (store time) the rest is released: unsent
+ * uncounted, sent as unknown, due at the call's own deadline. Any thread. */
 void bs_engine_drain(struct bs_engine *e, struct bs_time deadline);
 /* True when nothing is claimed, running or unsettled. Any thread. */
 bool bs_engine_idle(struct bs_engine *e);
@@ -42,5 +43,6 @@ struct bs_engine_figures {
     uint64_t call_us_sum;
 };
 void bs_engine_figures(struct bs_engine *e, struct bs_engine_figures *ret);
-/* After the threads have ended (or between steps in the simulator: a crash). Frees everything, the caller too. */
+/* After the threads have ended (or between steps in the simulator: a crash). Frees everything, the
+ * caller too. */
 void bs_engine_free(struct bs_engine *e);

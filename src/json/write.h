@@ -1,4 +1,5 @@
-/* JSON out, into one bounded buffer, by yajl_gen; stored bytes are spliced in unchanged. One thread. */
+/* JSON out, into one bounded buffer, by yajl_gen; stored bytes are spliced in unchanged. One
+ * thread. */
 #pragma once
 
 #include "base/buf.h"
@@ -16,12 +17,13 @@ void bs_json_close(struct bs_json *j);
 void bs_json_open_array(struct bs_json *j);
 void bs_json_close_array(struct bs_json *j);
 void bs_json_key(struct bs_json *j, const char *name);
-void bs_json_str(struct bs_json *j, struct bs_str s); /* bytes that are not UTF-8 become \xNN text first */
-void bs_json_int(struct bs_json *j, int64_t v);       /* a plain number: counts              */
-void bs_json_id(struct bs_json *j, int64_t v);        /* a 64-bit number as a string         */
+void bs_json_str(struct bs_json *j,
+                 struct bs_str s); /* bytes that are not UTF-8 become \xNN text first */
+void bs_json_int(struct bs_json *j, int64_t v); /* a plain number: counts              */
+void bs_json_id(struct bs_json *j, int64_t v);  /* a 64-bit number as a string         */
 void bs_json_bool(struct bs_json *j, bool v);
 void bs_json_null(struct bs_json *j);
-void bs_json_time(struct bs_json *j, struct bs_time t); /* RFC 3339, null when not set       */
+void bs_json_time(struct bs_json *j, struct bs_time t);  /* RFC 3339, null when not set       */
 void bs_json_raw(struct bs_json *j, struct bs_str json); /* valid JSON, byte for byte         */
 
 /* key and value in one; empty text is null with _or_null. */

@@ -1,6 +1,7 @@
-/* What is kept, and the one way to change it: apply(ops), one re-runnable transaction. Ops carry every input (ids,
- * times, tokens, seeds), so the same ops may be run again after a lost answer and give their first results.
- * Reads have handles of their own. A handle belongs to one thread. Returns errors, never logs. */
+/* What is kept, and the one way to change it: apply(ops), one re-runnable transaction. Ops carry
+ * every input (ids, times, tokens, seeds), so the same ops may be run again after a lost answer and
+ * give their first results. Reads have handles of their own. A handle belongs to one thread.
+ * Returns errors, never logs. */
 #pragma once
 
 #include "base/arena.h"
@@ -12,38 +13,50 @@
 
 struct bs_store;
 
-/* ---- opening ------------------------------------------------------------------------------------------------ */
+/* ---- opening
+ * ------------------------------------------------------------------------------------------------
+ */
 
 enum bs_store_mode {
-    BS_STORE_WRITER, /* takes the store's lock, migrates an empty store, refuses a newer or damaged one */
+    BS_STORE_WRITER, /* takes the store's lock, migrates an empty store, refuses a newer or damaged
+                        one */
     BS_STORE_READER, /* own connection for reads beside a writer of this process */
 };
 
 struct bs_store_options {
     const char *url; /* "sqlite:PATH" */
     enum bs_store_mode mode;
-    bool migrate;    /* WRITER: also bring an older store up to date (else BS_E_REFUSED names `backstop migrate`) */
-    int64_t cache_kib;          /* 0: the default (32 MiB writer, 2 MiB reader) */
-    struct bs_span read_limit;  /* READER: longest statement; 0: 5 s            */
-    struct bs_db *db; /* tests: a driver to use instead of opening url (taken over); NULL otherwise */
+    bool migrate; /* WRITER: also bring an older store up to date (else BS_E_REFUSED names `backstop
+                     migrate`) */
+    int64_t cache_kib;         /* 0: the default (32 MiB writer, 2 MiB reader) */
+    struct bs_span read_limit; /* READER: longest statement; 0: 5 s            */
+    struct bs_db
+        *db; /* tests: a driver to use instead of opening url (taken over); NULL otherwise */
 };
 
-/* BS_E_REFUSED: locked by another process, newer, or needing migration; BS_E_CORRUPT: not a store or damaged;
- * BS_E_UNAVAILABLE: cannot be opened. */
-BS_NODISCARD bs_rc bs_store_open(const struct bs_store_options *o, struct bs_store **ret, struct bs_err *err);
+/* BS_E_REFUSED: locked by another process, newer, or needing migration; BS_E_CORRUPT: not a store
+ * or damaged; BS_E_UNAVAILABLE: cannot be opened. */
+BS_NODISCARD bs_rc bs_store_open(const struct bs_store_options *o, struct bs_store **ret,
+                                 struct bs_err *err);
 void bs_store_close(struct bs_store *s);
 /* Schema version of the store and of this program. */
 int32_t bs_store_version(struct bs_store *s);
 extern const int32_t bs_store_program_version;
-/* Whole check (check-store): integrity of the file, states against the closed table, keys against tasks, figures
- * against rows. Each finding is one line into report; BS_OK with an empty report is a sound store. */
+/* Whole check (check-store): integrity of the file, states against the closed table, keys against
+ * tasks, figures against rows. Each finding is one line into report; BS_OK with an empty report is
+ * a sound store. */
 BS_NODISCARD bs_rc bs_store_check(struct bs_store *s, struct bs_buf *report, struct bs_err *err);
 /* WAL checkpoint without blocking the writer (the maintenance thread's own handle). */
-BS_NODISCARD bs_rc bs_store_checkpoint(struct bs_store *s, int64_t *ret_wal_bytes_left, struct bs_err *err);
+BS_NODISCARD bs_rc bs_store_checkpoint(struct bs_store *s, int64_t *ret_wal_bytes_left,
+                                       struct bs_err *err);
 
-/* ---- operations --------------------------------------------------------------------------------------------- */
+/* ---- operations
+ * --------------------------------------------------------------------------------------------- */
 
-#define BS_OP_LIST(X) X(SUBMIT) X(CLAIM) X(FINISH) X(RENEW) X(REAP) X(ORPHANS) X(ACT) X(QUEUE_PAUSE) X(TOKEN_ADD) X(TOKEN_REVOKE) X(ALERT)
+#define BS_OP_LIST(X)                                                                              \
+    X(SUBMIT)                                                                                      \
+    X(CLAIM) X(FINISH) X(RENEW) X(REAP) X(ORPHANS) X(ACT) X(QUEUE_PAUSE) X(TOKEN_ADD)              \
+        X(TOKEN_REVOKE) X(ALERT)
 #define BS_OP_ENUM(name) BS_OP_##name,
 enum bs_op_kind { BS_OP_LIST(BS_OP_ENUM) BS_OP_KIND_COUNT };
 
@@ -51,8 +64,10 @@ enum bs_submitted {
     BS_SUBMITTED_CREATED,
     BS_SUBMITTED_DUPLICATE_REQUEST, /* same request_id, same content: task_id is the first   */
     BS_SUBMITTED_DUPLICATE_EFFECT,  /* same effect_key, same content: linked, task_id first  */
-    BS_SUBMITTED_CONFLICT_REQUEST,  /* same request_id, other content: nothing changed but an alert */
-    BS_SUBMITTED_CONFLICT_EFFECT,   /* same effect_key, other content: likewise; where no caller waits, a MANUAL task */
+    BS_SUBMITTED_CONFLICT_REQUEST,  /* same request_id, other content: nothing changed but an alert
+                                     */
+    BS_SUBMITTED_CONFLICT_EFFECT,   /* same effect_key, other content: likewise; where no caller
+                                       waits, a MANUAL task */
 };
 
 struct bs_op_submit {
@@ -73,15 +88,16 @@ void bs_leased_free(struct bs_leased *l);
 
 struct bs_op_claim {
     struct bs_str biz_type;
-    struct bs_str claim_id;    /* unique; becomes locked_by */
+    struct bs_str claim_id; /* unique; becomes locked_by */
     uint32_t limit;
-    uint32_t suspects_limit;   /* at most so many tasks with crash_count ≥ 2 */
+    uint32_t suspects_limit; /* at most so many tasks with crash_count ≥ 2 */
     struct bs_time lease_until;
-    int64_t token_floor;       /* store time in µs */
+    int64_t token_floor;         /* store time in µs */
     struct bs_leased *ret_tasks; /* in claim order; the caller's */
     uint32_t ret_n;
-    bool ret_more;             /* more is due now                                                          */
-    struct bs_time ret_next_due; /* when !ret_more: the earliest due time of the queue, BS_NEVER without any */
+    bool ret_more; /* more is due now                                                          */
+    struct bs_time
+        ret_next_due; /* when !ret_more: the earliest due time of the queue, BS_NEVER without any */
 };
 
 struct bs_op_finish {
@@ -120,7 +136,7 @@ struct bs_op_act {
     struct bs_str reason, conclusion, operator;
     int64_t expected_version; /* 0: not given */
     const struct bs_policy *policy;
-    bool ret_pending;     /* 202: waits for the end of the running call */
+    bool ret_pending;        /* 202: waits for the end of the running call */
     struct bs_task ret_task; /* hot fields after it (no text but static ones) */
 };
 
@@ -167,10 +183,12 @@ struct bs_op {
     };
 };
 
-/* One transaction for all of them. BS_OK: committed, each op has its rc (OK, STALE, CONFLICT, NOT_FOUND, INVALID …).
- * BS_E_BUSY, BS_E_UNAVAILABLE: nothing happened. BS_E_UNKNOWN: the commit's answer was lost; run the same again with
- * rerun set. A row that the database refuses fails alone (found by bisection). */
-BS_NODISCARD bs_rc bs_store_apply(struct bs_store *s, struct bs_op *const *ops, uint32_t n, struct bs_err *err);
+/* One transaction for all of them. BS_OK: committed, each op has its rc (OK, STALE, CONFLICT,
+ * NOT_FOUND, INVALID …). BS_E_BUSY, BS_E_UNAVAILABLE: nothing happened. BS_E_UNKNOWN: the commit's
+ * answer was lost; run the same again with rerun set. A row that the database refuses fails alone
+ * (found by bisection). */
+BS_NODISCARD bs_rc bs_store_apply(struct bs_store *s, struct bs_op *const *ops, uint32_t n,
+                                  struct bs_err *err);
 
 /* What the last committed apply made due; for waking the scheduler. */
 struct bs_hint {
@@ -184,15 +202,19 @@ struct bs_hints {
 };
 const struct bs_hints *bs_store_hints(struct bs_store *s);
 
-/* ---- reading ------------------------------------------------------------------------------------------------- */
+/* ---- reading
+ * -------------------------------------------------------------------------------------------------
+ */
 
 /* One whole task with payload and last result. BS_E_NOT_FOUND. */
-BS_NODISCARD bs_rc bs_store_task(struct bs_store *s, int64_t id, struct bs_arena *a, struct bs_task *ret, struct bs_err *err);
+BS_NODISCARD bs_rc bs_store_task(struct bs_store *s, int64_t id, struct bs_arena *a,
+                                 struct bs_task *ret, struct bs_err *err);
 
 struct bs_task_filter {
     enum bs_state state; /* BS_STATE_NONE: any */
     enum bs_source source;
-    struct bs_str biz_type, order_no, payment_no, channel_trade_no, refund_no, request_id, biz_id, error_code;
+    struct bs_str biz_type, order_no, payment_no, channel_trade_no, refund_no, request_id, biz_id,
+        error_code;
     struct bs_time created_from, created_to; /* 0: open */
     int64_t before_id; /* cursor: newest first, ids smaller than this; 0: from the newest */
     uint32_t limit;    /* 1–200 */
@@ -203,11 +225,12 @@ struct bs_task_filter {
 struct bs_task_page {
     struct bs_task *items; /* without payload, extra_data, result_snapshot */
     uint32_t n;
-    int64_t next_before_id;      /* 0: the end was reached */
-    struct bs_time searched_to;  /* set when the page is partial because the scan limit was reached */
+    int64_t next_before_id; /* 0: the end was reached */
+    struct bs_time
+        searched_to; /* set when the page is partial because the scan limit was reached */
 };
-BS_NODISCARD bs_rc bs_store_tasks(struct bs_store *s, const struct bs_task_filter *f, struct bs_arena *a,
-                                  struct bs_task_page *ret, struct bs_err *err);
+BS_NODISCARD bs_rc bs_store_tasks(struct bs_store *s, const struct bs_task_filter *f,
+                                  struct bs_arena *a, struct bs_task_page *ret, struct bs_err *err);
 
 /* One transition as the log API shows it (a stored attempt row gives its claim and its end). */
 struct bs_log_item {
@@ -225,8 +248,8 @@ struct bs_log_page {
     uint32_t n;
     int64_t next_after; /* 0: the end */
 };
-BS_NODISCARD bs_rc bs_store_log(struct bs_store *s, int64_t task_id, int64_t after, uint32_t limit, struct bs_arena *a,
-                                struct bs_log_page *ret, struct bs_err *err);
+BS_NODISCARD bs_rc bs_store_log(struct bs_store *s, int64_t task_id, int64_t after, uint32_t limit,
+                                struct bs_arena *a, struct bs_log_page *ret, struct bs_err *err);
 
 /* From queue_stat only, never by scanning tasks. */
 struct bs_stat_row {
@@ -236,8 +259,8 @@ struct bs_stat_row {
     int64_t count, amount;
     int64_t unknown; /* of them with outcome_unknown */
 };
-BS_NODISCARD bs_rc bs_store_stats(struct bs_store *s, struct bs_arena *a, struct bs_stat_row **ret, uint32_t *ret_n,
-                                  struct bs_err *err);
+BS_NODISCARD bs_rc bs_store_stats(struct bs_store *s, struct bs_arena *a, struct bs_stat_row **ret,
+                                  uint32_t *ret_n, struct bs_err *err);
 
 struct bs_queue_row {
     struct bs_str biz_type;
@@ -246,8 +269,8 @@ struct bs_queue_row {
     struct bs_time at;
     struct bs_time oldest_due; /* 0: nothing due */
 };
-BS_NODISCARD bs_rc bs_store_queues(struct bs_store *s, struct bs_arena *a, struct bs_queue_row **ret, uint32_t *ret_n,
-                                   struct bs_err *err);
+BS_NODISCARD bs_rc bs_store_queues(struct bs_store *s, struct bs_arena *a,
+                                   struct bs_queue_row **ret, uint32_t *ret_n, struct bs_err *err);
 
 struct bs_alert_row {
     int64_t id;
@@ -255,8 +278,9 @@ struct bs_alert_row {
     int64_t task_id, count;
     struct bs_time first_at, last_at;
 };
-BS_NODISCARD bs_rc bs_store_alerts(struct bs_store *s, int64_t before_id, uint32_t limit, struct bs_arena *a,
-                                   struct bs_alert_row **ret, uint32_t *ret_n, struct bs_err *err);
+BS_NODISCARD bs_rc bs_store_alerts(struct bs_store *s, int64_t before_id, uint32_t limit,
+                                   struct bs_arena *a, struct bs_alert_row **ret, uint32_t *ret_n,
+                                   struct bs_err *err);
 
 struct bs_token_row {
     int64_t id;
@@ -265,14 +289,17 @@ struct bs_token_row {
     struct bs_time created_at, revoked_at;
 };
 /* version grows with every change of a token, so that a cache needs one small read. */
-BS_NODISCARD bs_rc bs_store_tokens(struct bs_store *s, struct bs_arena *a, struct bs_token_row **ret, uint32_t *ret_n,
-                                   int64_t *ret_version, struct bs_err *err);
+BS_NODISCARD bs_rc bs_store_tokens(struct bs_store *s, struct bs_arena *a,
+                                   struct bs_token_row **ret, uint32_t *ret_n, int64_t *ret_version,
+                                   struct bs_err *err);
 BS_NODISCARD bs_rc bs_store_tokens_version(struct bs_store *s, int64_t *ret, struct bs_err *err);
 
 struct bs_audit_row {
     int64_t id;
     struct bs_time at;
-    struct bs_str operator, action, object, reason, conclusion, order_no, before, after; /* before, after: JSON texts */
+    struct bs_str operator, action, object, reason, conclusion, order_no, before,
+        after; /* before, after: JSON texts */
 };
-BS_NODISCARD bs_rc bs_store_audit(struct bs_store *s, int64_t before_id, uint32_t limit, struct bs_arena *a,
-                                  struct bs_audit_row **ret, uint32_t *ret_n, struct bs_err *err);
+BS_NODISCARD bs_rc bs_store_audit(struct bs_store *s, int64_t before_id, uint32_t limit,
+                                  struct bs_arena *a, struct bs_audit_row **ret, uint32_t *ret_n,
+                                  struct bs_err *err);

@@ -1,6 +1,6 @@
-/* Where time comes from. Store time for SQLite: the wall clock is read once, then the boot-time clock advances it, and
- * it is slewed (at most 500 ppm) towards the wall clock; it never goes backwards. A step of the wall clock therefore
- * moves no lease. Thread-safe. */
+/* Where time comes from. Store time for SQLite: the wall clock is read once, then the boot-time
+ * clock advances it, and it is slewed (at most 500 ppm) towards the wall clock; it never goes
+ * backwards. A step of the wall clock therefore moves no lease. Thread-safe. */
 #pragma once
 
 #include "base/time.h"

@@ -1,5 +1,6 @@
-/* Own ids: 63 bits = milliseconds since 2020-01-01 (41) · node (10) · sequence (12). Strictly growing per generator, also
- * when the clock stands or steps back; a millisecond with more than 4,096 ids borrows from the next. Thread-safe. */
+/* Own ids: 63 bits = milliseconds since 2020-01-01 (41) · node (10) · sequence (12). Strictly
+ * growing per generator, also when the clock stands or steps back; a millisecond with more than
+ * 4,096 ids borrows from the next. Thread-safe. */
 #pragma once
 
 #include "base/time.h"

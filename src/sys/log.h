@@ -1,5 +1,6 @@
-/* One event, one line: JSON when the output is no terminal, event=… otherwise. Secrets never get here; card-like and
- * phone-like digits are masked in every text value. Thread-safe; a line is one write. */
+/* One event, one line: JSON when the output is no terminal, event=… otherwise. Secrets never get
+ * here; card-like and phone-like digits are masked in every text value. Thread-safe; a line is one
+ * write. */
 #pragma once
 
 #include "base/base.h"
@@ -16,11 +17,13 @@ struct bs_log_field {
 #define BS_FZ(key, z) ((struct bs_log_field){ (key), bs_str_of(z), 0 })
 #define BS_FN(key, n) ((struct bs_log_field){ (key), BS_STR_NONE, (int64_t)(n) })
 
-/* fd: normally 2. Form: 0 by isatty, 1 JSON, 2 readable. Before the first call: stderr, by isatty, INFO. */
+/* fd: normally 2. Form: 0 by isatty, 1 JSON, 2 readable. Before the first call: stderr, by isatty,
+ * INFO. */
 void bs_log_setup(int fd, int form, enum bs_log_level least);
-void bs_log_event(enum bs_log_level level, const char *event, const struct bs_log_field *fields, size_t n);
-/* bs_log(BS_LOG_INFO, "task.settled", BS_F("task_no", no), BS_FN("attempt", 3)); times and ids as text are the
- * caller's; empty text values are left out. */
+void bs_log_event(enum bs_log_level level, const char *event, const struct bs_log_field *fields,
+                  size_t n);
+/* bs_log(BS_LOG_INFO, "task.settled", BS_F("task_no", no), BS_FN("attempt", 3)); times and ids as
+ * text are the caller's; empty text values are left out. */
 #define bs_log(level, event, ...)                                                                  \
     bs_log_event((level), (event), (struct bs_log_field[]){ __VA_ARGS__ },                         \
                  sizeof((struct bs_log_field[]){ __VA_ARGS__ }) / sizeof(struct bs_log_field))

@@ -1,5 +1,5 @@
-/* A bounded queue into one actor: many senders, one receiver, lanes by rank. Nodes are intrusive: sending never
- * allocates, a full lane says so. */
+/* A bounded queue into one actor: many senders, one receiver, lanes by rank. Nodes are intrusive:
+ * sending never allocates, a full lane says so. */
 #pragma once
 
 #include "base/base.h"
@@ -27,21 +27,23 @@ struct bs_mailbox {
 };
 
 /* caps[i] nodes at most in lane i. BS_OK or BS_E_UNAVAILABLE (no descriptor). */
-BS_NODISCARD bs_rc bs_mailbox_init(struct bs_mailbox *m, const size_t *caps, uint32_t lanes_n, bool with_fd,
-                                   struct bs_err *err);
+BS_NODISCARD bs_rc bs_mailbox_init(struct bs_mailbox *m, const size_t *caps, uint32_t lanes_n,
+                                   bool with_fd, struct bs_err *err);
 void bs_mailbox_done(struct bs_mailbox *m); /* must be empty */
 /* False: full or closed, and the node is still the caller's. */
 BS_NODISCARD bool bs_mailbox_send(struct bs_mailbox *m, uint32_t lane, struct bs_node *node);
-/* The oldest node of the lowest lane that has one; NULL when all are empty. The node is the receiver's now. */
+/* The oldest node of the lowest lane that has one; NULL when all are empty. The node is the
+ * receiver's now. */
 struct bs_node *bs_mailbox_take(struct bs_mailbox *m);
 /* Everything of one lane at once, oldest first, as a list by next (at most max nodes). */
 struct bs_node *bs_mailbox_take_lane(struct bs_mailbox *m, uint32_t lane, size_t max);
 size_t bs_mailbox_count(struct bs_mailbox *m, uint32_t lane);
 void bs_mailbox_close(struct bs_mailbox *m);
-/* Receiver: sleeps until something is there, bs_mailbox_wake is called, or until_us on the boot-time clock. */
+/* Receiver: sleeps until something is there, bs_mailbox_wake is called, or until_us on the
+ * boot-time clock. */
 void bs_mailbox_wait(struct bs_mailbox *m, int64_t until_us);
-/* Receivers that sleep elsewhere (epoll, curl) do: arm → (false: something is there already) → sleep on fd →
- * disarm, which also empties the eventfd. */
+/* Receivers that sleep elsewhere (epoll, curl) do: arm → (false: something is there already) →
+ * sleep on fd → disarm, which also empties the eventfd. */
 BS_NODISCARD bool bs_mailbox_arm(struct bs_mailbox *m);
 void bs_mailbox_disarm(struct bs_mailbox *m);
 void bs_mailbox_wake(struct bs_mailbox *m);
