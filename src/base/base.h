@@ -5,7 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define BS_NODISCARD __attribute__((warn_unused_result))
 #define BS_PRINTF(fmt_at, args_at) __attribute__((format(printf, fmt_at, args_at)))
@@ -107,5 +110,7 @@ bool bs_str_eq_nocase(struct bs_str a, struct bs_str b);
 /* Cuts the part before the first sep off *rest; without sep takes all and leaves p = NULL. */
 struct bs_str bs_str_cut(struct bs_str *rest, char sep);
 
+/* The headers that declare these are included above: a name must not appear after it is poisoned.
+ */
 #pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf strtok atoi atol atoll gmtime    \
     localtime gets

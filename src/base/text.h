@@ -7,6 +7,8 @@
 
 /* Well-formed UTF-8 of RFC 3629: no overlong form, no surrogate, nothing past U+10FFFF. */
 bool bs_utf8_valid(struct bs_str s);
+/* Bytes of the well-formed character at the beginning: 1–4; 0 for an ill-formed one or the end. */
+size_t bs_utf8_char(struct bs_str s);
 /* No C0 control, no DEL, no C1 control (U+0080–U+009F). Expects valid UTF-8. */
 bool bs_text_plain(struct bs_str s);
 /* The longest beginning of at most max bytes that does not end inside a character. */
