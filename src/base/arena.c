@@ -2,7 +2,6 @@
  * overrun between neighbours is seen. */
 #include "base/arena.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -66,16 +65,23 @@ struct bs_str bs_arena_str(struct bs_arena *a, struct bs_str s)
     return (struct bs_str){ p, s.n };
 }
 
-struct bs_str bs_arena_fmt(struct bs_arena *a, const char *fmt, ...)
+struct bs_str bs_arena_vfmt(struct bs_arena *a, const char *fmt, va_list args)
 {
     char text[1024];
+    int n = vsnprintf(text, sizeof(text), fmt, args);
+
+    BS_ASSERT(n >= 0);
+    return bs_arena_str(a, (struct bs_str){ text, BS_MIN((size_t)n, sizeof(text) - 1) });
+}
+
+struct bs_str bs_arena_fmt(struct bs_arena *a, const char *fmt, ...)
+{
     va_list args;
 
     va_start(args, fmt);
-    int n = vsnprintf(text, sizeof(text), fmt, args);
+    struct bs_str s = bs_arena_vfmt(a, fmt, args);
     va_end(args);
-    BS_ASSERT(n >= 0);
-    return bs_arena_str(a, (struct bs_str){ text, BS_MIN((size_t)n, sizeof(text) - 1) });
+    return s;
 }
 
 void bs_arena_free(struct bs_arena *a)

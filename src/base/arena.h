@@ -4,6 +4,8 @@
 
 #include "base/base.h"
 
+#include <stdarg.h>
+
 struct bs_arena_block;
 
 struct bs_arena {
@@ -20,6 +22,7 @@ void *bs_arena_alloc(struct bs_arena *a, size_t size);
 struct bs_str bs_arena_str(struct bs_arena *a, struct bs_str s);
 /* Formatted text of at most 1,024 bytes. */
 BS_PRINTF(2, 3) struct bs_str bs_arena_fmt(struct bs_arena *a, const char *fmt, ...);
+BS_PRINTF(2, 0) struct bs_str bs_arena_vfmt(struct bs_arena *a, const char *fmt, va_list args);
 /* Frees everything; safe on { 0 }; the arena may be used again. */
 void bs_arena_free(struct bs_arena *a);
 
