@@ -68,6 +68,14 @@ enum bs_blocked { BS_BLOCKED_NONE = 0, BS_BLOCKED_SERIAL };
 
 enum { BS_TASK_NO_MAX = 19 };
 
+/* What the door filled in because the submission did not say it, and what the configuration or the
+ * source decides; never stored. */
+enum bs_defaulted {
+    BS_DEFAULTED_EFFECT_KEY = 1 << 0,
+    BS_DEFAULTED_SERIAL_KEY = 1 << 1,
+    BS_DEFAULTED_MAX_RETRY_COUNT = 1 << 2,
+};
+
 /* A task's row. All slices are borrowed from whoever filled it (normally one arena). Empty text:
  * not set. */
 struct bs_task {
@@ -109,5 +117,6 @@ struct bs_task {
         payload; /* request_snapshot: exact bytes; p = NULL when none was given or not loaded */
     bool payload_is_json;          /* given as `payload` (else payload_base64) */
     struct bs_str extra_data;      /* JSON object text, or empty */
+    uint32_t defaulted;            /* enum bs_defaulted bits; meaningful at the door only */
     struct bs_str result_snapshot; /* excerpt of the last reply; loaded by reads of one task only */
 };

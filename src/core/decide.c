@@ -1,0 +1,312 @@
+/* What the end of an execution, or of a lease, makes of a task (DESIGN 5.1 to 5.5). The state comes
+ * from the closed table; this file only chooses the event and the numbers. */
+#include "core/decide.h"
+
+#include "base/plant.h"
+#include "core/manual_code.h"
+#include "core/retry.h"
+
+enum { CRASHES_MAX = 3, NOT_FOUND_MIN = 3 };
+
+static struct bs_settlement unchanged(const struct bs_task *t)
+{
+    return (struct bs_settlement){
+        .to = t->state,
+        .retry_count = t->retry_count,
+        .crash_count = t->crash_count,
+        .defer_count = t->defer_count,
+        .not_found_count = t->not_found_count,
+        .first_not_found_at = t->first_not_found_at,
+        .outcome_unknown = t->outcome_unknown,
+        .pending = t->pending,
+        .next_execute_at = t->next_execute_at,
+    };
+}
+
+static void go(struct bs_settlement *s, enum bs_state from, enum bs_event event)
+{
+    struct bs_step step = bs_fsm_step(from, event);
+
+    BS_ASSERT(step.to != BS_STATE_NONE);
+    s->event = event;
+    s->to = step.to;
+    s->fx |= step.fx;
+}
+
+static void to_person(struct bs_settlement *s, enum bs_event event, const char *manual_code,
+                      const char *alert_kind)
+{
+    go(s, BS_PROCESSING, event);
+    BS_ASSERT(s->to == BS_MANUAL);
+    s->manual_code = manual_code;
+    s->alert_kind = alert_kind;
+    if (!alert_kind)
+        s->fx &= ~(uint32_t)BS_FX_ALERT;
+}
+
+/* ---- when next */
+
+struct clock_and_luck {
+    const struct bs_policy *policy;
+    struct bs_time now;
+    struct bs_rng rng;
+};
+
+/* Only what was asked for, spread upwards. */
+static struct bs_time at_wish(const struct bs_outcome *o, struct clock_and_luck *c)
+{
+    static const struct bs_span at_once = { 0 };
+    struct bs_backoff none = { .delays = &at_once,
+                               .delays_n = 1,
+                               .jitter_pct = c->policy->backoff.jitter_pct };
+
+    return bs_retry_at_least(&none, 1, o->wish, c->now, &c->rng);
+}
+
+static struct bs_time after_counted(uint32_t n, const struct bs_outcome *o,
+                                    struct clock_and_luck *c)
+{
+    const struct bs_backoff *b = &c->policy->backoff;
+
+    if (!o->has_wish)
+        return bs_retry_at(b, n, c->now, &c->rng);
+    if (o->wish_may_shorten)
+        return at_wish(o, c);
+    return bs_retry_at_least(b, n, o->wish, c->now, &c->rng);
+}
+
+static struct bs_time after_deferred(uint32_t n, const struct bs_outcome *o,
+                                     struct clock_and_luck *c)
+{
+    struct bs_time own = bs_defer_at(n, c->policy->backoff.jitter_pct, c->now, &c->rng);
+
+    return o->has_wish ? bs_time_max(own, at_wish(o, c)) : own;
+}
+
+/* ---- the numbers: what an outcome changes whatever becomes of the task */
+
+static bool is_release(enum bs_outcome_kind k)
+{
+    return k == BS_OUT_UNSENT || k == BS_OUT_SENT;
+}
+
+static bool counts(enum bs_outcome_kind k)
+{
+    return k == BS_OUT_FAILED || k == BS_OUT_UNKNOWN;
+}
+
+static bool is_success(enum bs_outcome_kind k)
+{
+    return k == BS_OUT_SUCCESS || k == BS_OUT_FINISHED;
+}
+
+static bool mark_after(const struct bs_task *t, enum bs_outcome_kind k, enum bs_verdict looked)
+{
+    bool verdict = looked == BS_VERDICT_GO_ON || looked == BS_VERDICT_FINISHED ||
+                   looked == BS_VERDICT_STATE_CONFLICT;
+
+    if (is_success(k))
+        return false;
+    return k == BS_OUT_UNKNOWN || k == BS_OUT_SENT || (t->outcome_unknown && !verdict);
+}
+
+static void count_not_found(struct bs_settlement *s, struct bs_time now)
+{
+    if (s->not_found_count == 0)
+        s->first_not_found_at = now;
+    s->not_found_count++;
+}
+
+static void count(struct bs_settlement *s, const struct bs_task *t, const struct bs_outcome *o,
+                  enum bs_outcome_kind kind, struct bs_time now)
+{
+    s->outcome_unknown = mark_after(t, kind, o->looked);
+    if (kind == BS_OUT_NOT_FOUND) {
+        count_not_found(s, now);
+    } else if (kind != BS_OUT_UNSENT || o->looked != BS_VERDICT_NONE) {
+        s->not_found_count = 0;
+        s->first_not_found_at = BS_TIME_NONE;
+    }
+    if (counts(kind))
+        s->retry_count++;
+    if (kind == BS_OUT_NOT_PROCESSED)
+        s->defer_count++;
+    else if (!is_release(kind) && kind != BS_OUT_NOT_FOUND)
+        s->defer_count = 0;
+}
+
+/* ---- the ways out of PROCESSING */
+
+static void budget_spent(struct bs_settlement *s)
+{
+    if (s->outcome_unknown) {
+        to_person(s, BS_EV_UNKNOWN_LAST, "OUTCOME_UNKNOWN", "outcome_unknown");
+        return;
+    }
+    go(s, BS_PROCESSING, BS_EV_FAILED_LAST);
+    BS_ASSERT(s->to == BS_FAILED);
+    s->via_failed = true;
+    s->to = bs_fsm_step(BS_FAILED, BS_EV_ESCALATE).to;
+    s->fx |= bs_fsm_step(BS_FAILED, BS_EV_ESCALATE).fx;
+    s->manual_code = "MAX_RETRIES";
+    s->alert_kind = "max_retries";
+}
+
+static void counted(struct bs_settlement *s, const struct bs_task *t, const struct bs_outcome *o,
+                    struct clock_and_luck *c)
+{
+    if (s->retry_count >= t->max_retry_count) {
+        budget_spent(s);
+        return;
+    }
+    go(s, BS_PROCESSING, o->kind == BS_OUT_FAILED ? BS_EV_FAILED : BS_EV_UNKNOWN);
+    s->next_execute_at = after_counted((uint32_t)s->retry_count, o, c);
+}
+
+static void not_found(struct bs_settlement *s, struct clock_and_luck *c)
+{
+    struct bs_span waited = bs_time_diff(c->now, s->first_not_found_at);
+
+    if (s->not_found_count >= NOT_FOUND_MIN && waited.us >= c->policy->order_not_found_grace.us) {
+        to_person(s, BS_EV_NEEDS_PERSON, "ORDER_NOT_FOUND", "manual");
+        return;
+    }
+    go(s, BS_PROCESSING, BS_EV_NOT_PROCESSED);
+    s->next_execute_at = bs_not_found_at(s->first_not_found_at, c->now);
+}
+
+static void not_processed(struct bs_settlement *s, const struct bs_outcome *o,
+                          struct clock_and_luck *c)
+{
+    go(s, BS_PROCESSING, BS_EV_NOT_PROCESSED);
+    s->next_execute_at = after_deferred((uint32_t)s->defer_count, o, c);
+    if (o->endpoint_fault)
+        s->alert_kind = "endpoint_fault";
+    else if (bs_str_starts(o->code, BS_STR("CHECK_")))
+        s->alert_kind = "check_fault";
+    if (s->alert_kind)
+        s->fx |= BS_FX_ALERT;
+}
+
+static void released(struct bs_settlement *s, const struct bs_outcome *o, enum bs_outcome_kind kind,
+                     struct bs_time now)
+{
+    bool sent = kind == BS_OUT_SENT;
+
+    go(s, BS_PROCESSING, sent ? BS_EV_RELEASED_SENT : BS_EV_RELEASED_UNSENT);
+    s->next_execute_at = sent ? bs_time_max(o->not_before, now) : now;
+}
+
+static void settle(struct bs_settlement *s, const struct bs_task *t, const struct bs_outcome *o,
+                   enum bs_outcome_kind kind, struct clock_and_luck *c)
+{
+    switch (kind) {
+    case BS_OUT_SUCCESS:
+        go(s, BS_PROCESSING, BS_EV_SUCCEEDED);
+        return;
+    case BS_OUT_FINISHED:
+        go(s, BS_PROCESSING, BS_EV_ALREADY_FINISHED);
+        return;
+    case BS_OUT_FAILED:
+    case BS_OUT_UNKNOWN:
+        counted(s, t, o, c);
+        return;
+    case BS_OUT_MANUAL:
+        to_person(s, BS_EV_NEEDS_PERSON, bs_manual_code(o), "manual");
+        return;
+    case BS_OUT_NOT_PROCESSED:
+        not_processed(s, o, c);
+        return;
+    case BS_OUT_NOT_FOUND:
+        not_found(s, c);
+        return;
+    case BS_OUT_UNSENT:
+    case BS_OUT_SENT:
+        released(s, o, kind, c->now);
+        return;
+    case BS_OUTCOME_COUNT:
+        break;
+    }
+    bs_panic(__FILE__, __LINE__, "an outcome outside the list");
+}
+
+/* ---- a person asked for something during the call, and it has ended without success */
+
+static void settle_pending_hold(struct bs_settlement *s, const struct bs_task *t)
+{
+    /* With the budget spent, letting it go again would run it once more than allowed. */
+    if (s->retry_count < t->max_retry_count)
+        to_person(s, BS_EV_PENDING_MANUAL, "HELD", NULL);
+    else if (s->outcome_unknown)
+        to_person(s, BS_EV_PENDING_MANUAL, "OUTCOME_UNKNOWN", "outcome_unknown");
+    else
+        to_person(s, BS_EV_PENDING_MANUAL, "MAX_RETRIES", "max_retries");
+}
+
+static void settle_pending(struct bs_settlement *s, const struct bs_task *t,
+                           const struct bs_outcome *o, enum bs_outcome_kind kind)
+{
+    if (t->pending == BS_PENDING_HOLD)
+        settle_pending_hold(s, t);
+    else if (kind == BS_OUT_MANUAL)
+        to_person(s, BS_EV_PENDING_MANUAL, bs_manual_code(o), "manual");
+    else if (s->outcome_unknown)
+        to_person(s, BS_EV_PENDING_MANUAL, "OUTCOME_UNKNOWN", "outcome_unknown");
+    else
+        go(s, BS_PROCESSING, BS_EV_PENDING_CLOSED);
+}
+
+/* The person who asked is told that it succeeded first. */
+static void tell_overtaken(struct bs_settlement *s)
+{
+    s->alert_kind = "overtaken";
+    s->fx |= BS_FX_ALERT;
+}
+
+struct bs_settlement bs_decide_finish(const struct bs_task *t, const struct bs_outcome *o,
+                                      const struct bs_policy *p, struct bs_time now, uint64_t seed)
+{
+    struct clock_and_luck c = { .policy = p, .now = now, .rng = { seed } };
+    struct bs_settlement s = unchanged(t);
+    enum bs_outcome_kind kind = o->kind;
+
+    BS_ASSERT(t->state == BS_PROCESSING);
+    BS_ASSERT((uint32_t)kind < BS_OUTCOME_COUNT);
+    if (BS_PLANT(RELEASE_AS_UNSENT) && kind == BS_OUT_SENT)
+        kind = BS_OUT_UNSENT;
+    s.pending = BS_PENDING_NONE;
+    count(&s, t, o, kind, now);
+    if (t->pending != BS_PENDING_NONE && !is_success(kind))
+        settle_pending(&s, t, o, kind);
+    else
+        settle(&s, t, o, kind, &c);
+    if (t->pending != BS_PENDING_NONE && is_success(kind))
+        tell_overtaken(&s);
+    return s;
+}
+
+struct bs_settlement bs_decide_expired(const struct bs_task *t, struct bs_time now)
+{
+    struct bs_settlement s = unchanged(t);
+
+    BS_ASSERT(t->state == BS_PROCESSING);
+    s.pending = BS_PENDING_NONE;
+    s.crash_count++;
+    if (!BS_PLANT(EXPIRY_FORGETS_UNKNOWN))
+        s.outcome_unknown = true;
+    s.next_execute_at = now;
+    if (s.crash_count >= CRASHES_MAX) {
+        to_person(&s, BS_EV_WORKER_LOST, "WORKER_LOST", "worker_lost");
+        return s;
+    }
+    if (t->pending == BS_PENDING_NONE) {
+        go(&s, BS_PROCESSING, BS_EV_LEASE_EXPIRED);
+        return s;
+    }
+    s.fx = BS_FX_CRASH | BS_FX_LOOK_FIRST | BS_FX_TAKEOVER;
+    if (t->pending == BS_PENDING_HOLD)
+        to_person(&s, BS_EV_PENDING_MANUAL, "HELD", NULL);
+    else
+        to_person(&s, BS_EV_PENDING_MANUAL, "OUTCOME_UNKNOWN", "outcome_unknown");
+    return s;
+}
