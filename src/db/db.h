@@ -73,3 +73,6 @@ struct bs_db_ops {
 
 /* Refuses a table with a hole. */
 BS_NODISCARD bs_rc bs_db_check(const struct bs_db *db, struct bs_err *err);
+
+/* The statements and migrations of a dialect; NULL when there is no such. */
+const struct bs_dialect *bs_dialect_find(const char *name);

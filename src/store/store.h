@@ -8,10 +8,10 @@
 #include "core/decide.h"
 #include "core/queue.h"
 #include "core/task.h"
-#include "db/db.h"
 #include "sys/crypto.h"
 
 struct bs_store;
+struct bs_db; /* db/db.h */
 
 /* ---- opening
  * ------------------------------------------------------------------------------------------------

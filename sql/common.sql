@@ -1,0 +1,363 @@
+-- Every statement of the store, by name. Parameters are numbered; a fragment in braces stands for
+-- a piece that several statements share. A dialect's folder replaces a statement by its name.
+
+-- name: meta_get
+SELECT value FROM meta WHERE name = ?1
+
+-- name: meta_set
+UPDATE meta SET value = ?2 WHERE name = ?1
+
+-- name: meta_bump
+UPDATE meta SET value = value + 1 WHERE name = ?1
+
+-- The order is that of enum col in src/store/row.c.
+-- fragment: task_columns
+t.id, t.request_id, t.biz_type, t.merchant_no, t.biz_id, t.effect_key, t.serial_key, t.order_no,
+t.payment_no, t.channel, t.channel_trade_no, t.refund_no, t.source, t.parent_id, t.amount,
+t.currency, t.created_by, t.created_at, t.task_status, t.priority, t.retry_count,
+t.max_retry_count, t.attempt_no, t.crash_count, t.defer_count, t.not_found_count,
+t.first_not_found_at, t.outcome_unknown, t.last_outcome, t.last_error_code, t.last_error_msg,
+t.manual_code, t.conclusion, t.close_pending, t.next_execute_at, t.due_at, t.blocked_key,
+t.last_execute_at, t.locked_by, t.locked_at, t.locked_until, t.lease_token, t.version, t.updated_at
+
+-- fragment: payload_columns
+p.request_snapshot, p.payload_is_json, p.extra_data
+
+-- name: task_insert
+INSERT INTO task (id, request_id, biz_type, merchant_no, biz_id, effect_key, serial_key, order_no,
+    payment_no, channel, channel_trade_no, refund_no, source, parent_id, amount, currency,
+    created_by, created_at, updated_at, task_status, priority, retry_count, max_retry_count,
+    last_error_code, last_error_msg, manual_code, next_execute_at, due_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?18, ?19,
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)
+
+-- name: payload_insert
+INSERT INTO task_payload (task_id, request_snapshot, payload_is_json, extra_data)
+VALUES (?1, ?2, ?3, ?4)
+
+-- name: payload_get
+SELECT request_snapshot FROM task_payload WHERE task_id = ?1
+
+-- name: request_key_insert
+INSERT INTO request_key (request_id, fingerprint, task_id, submit_id, at)
+VALUES (?1, ?2, ?3, ?3, ?4) ON CONFLICT DO NOTHING
+
+-- name: request_key_get
+SELECT fingerprint, task_id, submit_id FROM request_key WHERE request_id = ?1
+
+-- name: request_key_link
+UPDATE request_key SET task_id = ?2 WHERE request_id = ?1
+
+-- name: request_key_delete
+DELETE FROM request_key WHERE request_id = ?1 AND submit_id = ?2
+
+-- name: effect_key_insert
+INSERT INTO effect_key (merchant_no, biz_type, effect_key, fingerprint, task_id)
+VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING
+
+-- name: effect_key_get
+SELECT fingerprint, task_id FROM effect_key
+WHERE merchant_no = ?1 AND biz_type = ?2 AND effect_key = ?3
+
+-- name: effect_key_free
+DELETE FROM effect_key WHERE merchant_no = ?1 AND biz_type = ?2 AND effect_key = ?3 AND task_id = ?4
+
+-- name: task_get
+SELECT {task_columns} FROM task t WHERE t.id = ?1
+
+-- name: task_whole
+SELECT {task_columns}, {payload_columns}
+FROM task t LEFT JOIN task_payload p ON p.task_id = t.id WHERE t.id = ?1
+
+-- name: claim_scan
+SELECT {task_columns}, {payload_columns}
+FROM task t LEFT JOIN task_payload p ON p.task_id = t.id
+WHERE t.biz_type = ?1 AND t.priority = ?2 AND t.due_at IS NOT NULL AND t.crash_count < 2
+ORDER BY t.due_at, t.id LIMIT ?3
+
+-- name: claim_scan_suspects
+SELECT {task_columns}, {payload_columns}
+FROM task t LEFT JOIN task_payload p ON p.task_id = t.id
+WHERE t.biz_type = ?1 AND t.priority = ?2 AND t.due_at IS NOT NULL AND t.crash_count >= 2
+ORDER BY t.due_at, t.id LIMIT ?3
+
+-- name: claim_again
+SELECT {task_columns}, {payload_columns}
+FROM task t LEFT JOIN task_payload p ON p.task_id = t.id
+WHERE t.locked_until = ?1 AND t.locked_by = ?2 AND t.biz_type = ?3
+ORDER BY t.priority, t.next_execute_at, t.id
+
+-- name: claim_take
+UPDATE task SET task_status = 'PROCESSING', attempt_no = attempt_no + 1, due_at = NULL,
+    run_key = ?2, locked_by = ?3, locked_at = ?4, locked_until = ?5, lease_token = ?6,
+    last_execute_at = ?4, version = version + 1, updated_at = ?4
+WHERE id = ?1 AND task_status IN ('WAITING', 'RETRY') AND due_at IS NOT NULL AND lease_token < ?6
+    AND NOT EXISTS (SELECT 1 FROM task holder WHERE holder.run_key = ?2)
+
+-- name: claim_block
+UPDATE task SET due_at = NULL, blocked_key = serial_key
+WHERE id = ?1 AND task_status IN ('WAITING', 'RETRY') AND due_at IS NOT NULL
+    AND serial_key IS NOT NULL
+
+-- name: due_next
+SELECT due_at FROM task
+WHERE biz_type = ?1 AND priority = ?2 AND due_at IS NOT NULL AND crash_count < 2
+ORDER BY due_at, id LIMIT 1
+
+-- name: due_next_suspect
+SELECT due_at FROM task
+WHERE biz_type = ?1 AND priority = ?2 AND due_at IS NOT NULL AND crash_count >= 2
+ORDER BY due_at, id LIMIT 1
+
+-- name: blocked_first
+SELECT id, biz_type, next_execute_at FROM task
+WHERE blocked_key = ?1 AND biz_type > ?2
+ORDER BY biz_type, next_execute_at, id LIMIT 1
+
+-- name: blocked_first_of_queue
+SELECT id, biz_type, next_execute_at FROM task
+WHERE blocked_key = ?1 AND biz_type = ?2
+ORDER BY next_execute_at, id LIMIT 1
+
+-- name: blocked_free
+UPDATE task SET due_at = next_execute_at, blocked_key = NULL
+WHERE id = ?1 AND blocked_key = ?2 AND task_status IN ('WAITING', 'RETRY')
+
+-- name: task_finish
+UPDATE task SET task_status = ?4, retry_count = ?5, crash_count = ?6, defer_count = ?7,
+    not_found_count = ?8, first_not_found_at = ?9, outcome_unknown = ?10,
+    last_outcome = COALESCE(?11, last_outcome),
+    last_error_code = COALESCE(?12, last_error_code),
+    last_error_msg = CASE WHEN ?12 IS NULL THEN last_error_msg ELSE ?13 END,
+    manual_code = COALESCE(?14, manual_code), conclusion = ?15,
+    next_execute_at = COALESCE(?16, next_execute_at), due_at = ?16,
+    close_pending = 0, run_key = NULL, locked_by = NULL, locked_at = NULL, locked_until = NULL,
+    version = version + 1, updated_at = ?17
+WHERE id = ?1 AND task_status = 'PROCESSING' AND lease_token = ?2 AND attempt_no = ?3
+    AND close_pending = ?18
+
+-- name: task_renew
+UPDATE task SET locked_until = ?3
+WHERE id = ?1 AND task_status = 'PROCESSING' AND lease_token = ?2 AND locked_until <= ?3
+
+-- name: task_lease
+SELECT locked_until FROM task WHERE id = ?1 AND task_status = 'PROCESSING' AND lease_token = ?2
+
+-- name: lease_expired
+SELECT {task_columns} FROM task t
+WHERE t.locked_until <= ?1 ORDER BY t.locked_until, t.id LIMIT ?2
+
+-- name: task_act
+UPDATE task SET task_status = ?4, retry_count = ?5, crash_count = ?6, defer_count = ?7,
+    not_found_count = ?8, first_not_found_at = ?9, outcome_unknown = ?10,
+    manual_code = COALESCE(?11, manual_code), conclusion = ?12,
+    next_execute_at = COALESCE(?13, next_execute_at), due_at = ?13, blocked_key = NULL,
+    version = version + 1, updated_at = ?14
+WHERE id = ?1 AND version = ?2 AND task_status = ?3 AND task_status <> 'PROCESSING'
+
+-- A running task only learns what is to become of it; the lease goes on.
+-- name: task_pend
+UPDATE task SET close_pending = ?4, conclusion = ?5, version = version + 1, updated_at = ?6
+WHERE id = ?1 AND version = ?2 AND task_status = 'PROCESSING' AND lease_token = ?3
+
+-- name: log_insert
+INSERT INTO task_log (task_id, id, at, event, from_status, to_status, attempt_no, token,
+    claimed_at, node, outcome, code, message, effect, excerpt, http_status, duration_ms,
+    via_failed, close_pending, next_at, operator, reason, conclusion, version)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
+    ?21, ?22, ?23, ?24) ON CONFLICT DO NOTHING
+
+-- fragment: log_columns
+id, at, event, from_status, to_status, attempt_no, token, claimed_at, node, outcome, code, message,
+effect, excerpt, http_status, duration_ms, via_failed, close_pending, next_at, operator, reason,
+conclusion, version
+
+-- name: log_get
+SELECT {log_columns} FROM task_log WHERE task_id = ?1 AND id = ?2
+
+-- name: log_attempt
+SELECT {log_columns} FROM task_log
+WHERE task_id = ?1 AND attempt_no = ?2 AND token = ?3 AND to_status IS NOT NULL
+    AND to_status <> 'PROCESSING'
+ORDER BY id DESC LIMIT 1
+
+-- name: log_page
+SELECT {log_columns} FROM task_log WHERE task_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3
+
+-- name: log_state_before
+SELECT to_status FROM task_log
+WHERE task_id = ?1 AND id <= ?2 AND to_status IS NOT NULL ORDER BY id DESC LIMIT 1
+
+-- name: log_first
+SELECT from_status, claimed_at FROM task_log
+WHERE task_id = ?1 AND to_status IS NOT NULL ORDER BY id LIMIT 1
+
+-- name: log_excerpt
+SELECT excerpt FROM task_log
+WHERE task_id = ?1 AND outcome IS NOT NULL AND to_status IS NOT NULL ORDER BY id DESC LIMIT 1
+
+-- name: stat_get
+SELECT n, amount, unknown FROM queue_stat
+WHERE node = ?1 AND biz_type = ?2 AND task_status = ?3 AND currency = ?4
+
+-- name: stat_insert
+INSERT INTO queue_stat (node, biz_type, task_status, currency, n, amount, unknown)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+
+-- name: stat_update
+UPDATE queue_stat SET n = ?5, amount = ?6, unknown = ?7
+WHERE node = ?1 AND biz_type = ?2 AND task_status = ?3 AND currency = ?4
+
+-- name: stat_all
+SELECT biz_type, task_status, currency, n, amount, unknown FROM queue_stat
+ORDER BY biz_type, task_status, currency, node
+
+-- name: alert_again
+UPDATE alert_event SET count = count + 1, last_at = ?3, message = ?4, last_op = ?5
+WHERE kind = ?1 AND subject = ?2 AND open = 1 AND (?6 = 0 OR last_op < ?5)
+
+-- name: alert_insert
+INSERT INTO alert_event (kind, subject, biz_type, task_id, message, count, first_at, last_at,
+    last_op, open)
+VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?6, ?7, 1) ON CONFLICT DO NOTHING
+
+-- name: alert_page
+SELECT id, kind, subject, biz_type, task_id, message, count, first_at, last_at FROM alert_event
+WHERE id < ?1 ORDER BY id DESC LIMIT ?2
+
+-- name: audit_insert
+INSERT INTO audit (id, at, operator, action, object, reason, conclusion, order_no, before, after)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+
+-- name: audit_get
+SELECT action FROM audit WHERE id = ?1
+
+-- name: audit_page
+SELECT id, at, operator, action, object, reason, conclusion, order_no, before, after FROM audit
+WHERE id < ?1 ORDER BY id DESC LIMIT ?2
+
+-- name: queue_pause
+INSERT INTO queue_state (biz_type, paused, reason, operator, at) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (biz_type) DO UPDATE SET paused = excluded.paused, reason = excluded.reason,
+    operator = excluded.operator, at = excluded.at
+
+-- name: queue_orphan_mark
+INSERT INTO queue_state (biz_type, orphan_since) VALUES (?1, ?2)
+ON CONFLICT (biz_type) DO UPDATE SET orphan_since = excluded.orphan_since
+
+-- name: queue_state_get
+SELECT paused, reason, operator, at, orphan_since FROM queue_state WHERE biz_type = ?1
+
+-- name: queue_state_all
+SELECT biz_type, paused, reason, operator, at, orphan_since FROM queue_state ORDER BY biz_type
+
+-- name: queue_names
+SELECT biz_type FROM queue_stat UNION SELECT biz_type FROM queue_state ORDER BY 1
+
+-- name: queue_open
+SELECT biz_type FROM queue_stat WHERE task_status IN ('WAITING', 'RETRY')
+GROUP BY biz_type HAVING SUM(n) > 0 ORDER BY biz_type
+
+-- name: orphan_scan
+SELECT {task_columns} FROM task t
+WHERE t.biz_type = ?1 AND t.due_at IS NOT NULL AND t.crash_count < 2 LIMIT ?2
+
+-- name: orphan_scan_suspects
+SELECT {task_columns} FROM task t
+WHERE t.biz_type = ?1 AND t.due_at IS NOT NULL AND t.crash_count >= 2 LIMIT ?2
+
+-- name: token_insert
+INSERT INTO api_token (id, name, role, queues, hash, created_by, created_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+
+-- name: token_active
+SELECT id FROM api_token WHERE name = ?1 AND revoked_at IS NULL
+
+-- name: token_revoke
+UPDATE api_token SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL
+
+-- name: token_all
+SELECT id, name, role, queues, hash, created_at, revoked_at FROM api_token ORDER BY id
+
+-- What a list looks at before it loads a row; the order is that of struct glance in list.c.
+-- fragment: glance
+t.id, t.task_status, t.source, t.biz_type, t.order_no, t.payment_no, t.channel_trade_no,
+t.refund_no, t.biz_id, t.last_error_code, t.manual_code, t.created_at
+
+-- name: list_all
+SELECT {glance} FROM task t WHERE t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+
+-- name: list_manual
+SELECT {glance} FROM task t WHERE t.task_status = 'MANUAL' AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+
+-- name: list_retry
+SELECT {glance} FROM task t WHERE t.task_status = 'RETRY' AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+
+-- name: list_order_no
+SELECT {glance} FROM task t WHERE t.order_no = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+
+-- name: list_payment_no
+SELECT {glance} FROM task t WHERE t.payment_no = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+
+-- name: list_channel_trade_no
+SELECT {glance} FROM task t WHERE t.channel_trade_no = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+
+-- name: list_refund_no
+SELECT {glance} FROM task t WHERE t.refund_no = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+
+-- name: list_biz_id
+SELECT {glance} FROM task t WHERE t.biz_id = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+
+-- name: list_request_id
+SELECT {glance} FROM request_key k JOIN task t ON t.id = k.task_id
+WHERE k.request_id = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+
+-- The whole check: each gives what is wrong, as the text of one finding a row.
+
+-- name: check_states
+SELECT 'task ' || id || ' is ' || task_status || ' with fields that do not belong to it' FROM task
+WHERE (task_status IN ('WAITING', 'RETRY')) <> (due_at IS NOT NULL OR blocked_key IS NOT NULL)
+    OR (due_at IS NOT NULL AND blocked_key IS NOT NULL)
+    OR (task_status = 'PROCESSING') <> (locked_until IS NOT NULL)
+    OR (task_status <> 'PROCESSING' AND (run_key IS NOT NULL OR close_pending <> 0))
+    OR task_status = 'FAILED'
+    OR (task_status = 'MANUAL' AND manual_code IS NULL)
+LIMIT ?1
+
+-- name: check_request_keys
+SELECT 'request_key ' || k.request_id || ' names task ' || k.task_id || ', which is not there'
+FROM request_key k LEFT JOIN task t ON t.id = k.task_id WHERE t.id IS NULL LIMIT ?1
+
+-- name: check_tasks_without_key
+SELECT 'task ' || t.id || ' has no request_key' FROM task t
+LEFT JOIN request_key k ON k.request_id = t.request_id
+WHERE (k.request_id IS NULL OR k.submit_id <> t.id)
+    AND (t.manual_code IS NULL OR t.manual_code <> 'REQUEST_CONFLICT') LIMIT ?1
+
+-- name: check_effect_keys
+SELECT 'effect_key ' || k.effect_key || ' names task ' || k.task_id || ', which does not have it'
+FROM effect_key k LEFT JOIN task t ON t.id = k.task_id
+WHERE t.id IS NULL OR t.effect_key IS NOT k.effect_key OR t.biz_type <> k.biz_type
+    OR t.merchant_no <> k.merchant_no LIMIT ?1
+
+-- name: check_blocked
+SELECT 'task ' || b.id || ' is blocked by ' || b.blocked_key || ' and nothing will free it'
+FROM task b
+WHERE b.blocked_key IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM task h WHERE h.run_key = b.blocked_key)
+    AND NOT EXISTS (SELECT 1 FROM task d WHERE d.biz_type = b.biz_type
+        AND d.due_at IS NOT NULL AND d.serial_key = b.blocked_key)
+LIMIT ?1
+
+-- name: check_figures
+SELECT 'the figures of ' || biz_type || ' ' || task_status || ' ' || currency || ' differ by '
+    || sum(n) || ' tasks, ' || sum(unknown) || ' unknown, amount ' || sum(amount)
+FROM (
+    SELECT biz_type, task_status, currency, n, amount, unknown FROM queue_stat
+    UNION ALL
+    SELECT biz_type, task_status, COALESCE(currency, ''), -1, -COALESCE(amount, 0),
+        -outcome_unknown FROM task
+)
+GROUP BY biz_type, task_status, currency
+HAVING sum(n) <> 0 OR sum(unknown) <> 0 OR sum(amount) <> 0
+LIMIT ?1
