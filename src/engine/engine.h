@@ -18,10 +18,13 @@ struct bs_engine_options {
     struct bs_str node; /* this node's name, in logs and claim ids; a new incarnation each start */
     uint64_t seed;      /* for jitter */
     uint32_t calls_max; /* all queues together; 0: 1,024 */
-    bool with_fd;       /* false in the simulator */
+    /* Open tasks of a queue that nobody has configured for so long go to a person; 0: 5 min. */
+    struct bs_span orphans_after;
+    bool with_fd; /* false in the simulator */
 };
 
 struct bs_engine;
+/* On failure the caller of the options is still the user's. */
 BS_NODISCARD bs_rc bs_engine_new(const struct bs_engine_options *o, struct bs_engine **ret,
                                  struct bs_err *err);
 struct bs_actor *bs_engine_scheduler(struct bs_engine *e);
@@ -44,5 +47,6 @@ struct bs_engine_figures {
 };
 void bs_engine_figures(struct bs_engine *e, struct bs_engine_figures *ret);
 /* After the threads have ended (or between steps in the simulator: a crash). Frees everything, the
- * caller too. */
+ * caller too. bs_committer_free comes first: it answers the works that it still has, and the engine
+ * owns their memory. */
 void bs_engine_free(struct bs_engine *e);

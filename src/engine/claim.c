@@ -1,0 +1,234 @@
+/* One claim of one queue: the slots for what it may bring, the way to the committer and back, the
+ * jobs made of it. */
+#include "engine/parts.h"
+
+#include "sys/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct bs_span backoff_first = { 200000 };
+static const struct bs_span backoff_most = { 2000000 };
+static const struct bs_span safety_look = { 5000000 };
+
+enum { SUSPECT_CRASHES = 2 };
+
+static void back_off(struct bs_feed *f, struct bs_time now)
+{
+    f->backoff = f->backoff.us ? BS_US(BS_MIN(2 * f->backoff.us, backoff_most.us)) : backoff_first;
+    f->next_look = bs_time_add(now, f->backoff);
+}
+
+static struct bs_job *new_job(struct bs_scheduler *s)
+{
+    struct bs_job *job = calloc(1, sizeof(*job));
+
+    if (!job)
+        return NULL;
+    job->executor = &s->engine->executor;
+    job->ended = (struct bs_note){ .kind = BS_NOTE_ENDED, .job = job };
+    job->freed = (struct bs_note){ .kind = BS_NOTE_FREE, .job = job };
+    job->body.max = 1;
+    job->all_next = s->all;
+    s->all = job;
+    return job;
+}
+
+static struct bs_job *take_slot(struct bs_scheduler *s)
+{
+    struct bs_job *job = s->pool;
+
+    if (!job)
+        return new_job(s);
+    s->pool = job->next;
+    return job;
+}
+
+static void give_slots_back(struct bs_claim *c)
+{
+    while (c->slots) {
+        struct bs_job *job = c->slots;
+
+        c->slots = job->next;
+        job->next = c->scheduler->pool;
+        c->scheduler->pool = job;
+    }
+}
+
+/* As many as there is memory for, at most n. */
+static uint32_t reserve_slots(struct bs_claim *c, uint32_t n)
+{
+    uint32_t got = 0;
+
+    BS_ASSERT(!c->slots);
+    while (got < n) {
+        struct bs_job *job = take_slot(c->scheduler);
+
+        if (!job)
+            break;
+        job->next = c->slots;
+        c->slots = job;
+        got++;
+    }
+    return got;
+}
+
+/* Committer's thread. */
+static void claim_done(struct bs_work *w, bs_rc rc, const struct bs_err *err)
+{
+    struct bs_claim *c = BS_CONTAINER(w, struct bs_claim, work);
+
+    (void)err;
+    c->rc = rc;
+    bs_engine_answered(c->scheduler->engine, &c->scheduler->in, BS_SCHEDULER_CLAIMED,
+                       &c->work.node);
+}
+
+static void fill_op(struct bs_claim *c, uint32_t limit, struct bs_time now)
+{
+    const struct bs_engine_options *o = &c->scheduler->engine->options;
+    const struct bs_queue_conf *conf = c->conf;
+    int n = snprintf(c->id, sizeof(c->id), "%s/%llu", c->scheduler->incarnation,
+                     (unsigned long long)++c->scheduler->seq);
+
+    BS_ASSERT(n > 0 && (size_t)n < sizeof(c->id));
+    c->op = (struct bs_op){ .kind = BS_OP_CLAIM, .id = bs_ids_next(o->ids, now), .now = now };
+    c->op.claim = (struct bs_op_claim){
+        .biz_type = conf->biz_type,
+        .claim_id = { c->id, (size_t)n },
+        .limit = limit,
+        .suspects_limit = c->suspect ? 1 : 0,
+        .lease_until = bs_time_add(now, conf->lease),
+        .token_floor = now.us,
+    };
+    c->ops[0] = &c->op;
+    c->work = (struct bs_work){ .rank = BS_RANK_CLAIM, .ops = c->ops, .n = 1, .done = claim_done };
+}
+
+static void take_back(struct bs_claim *c)
+{
+    struct bs_scheduler *s = c->scheduler;
+
+    c->out = false;
+    s->asked -= c->op.claim.limit;
+    if (c->suspect)
+        s->suspect = false;
+    give_slots_back(c);
+    atomic_fetch_sub(&s->engine->busy, 1);
+}
+
+void bs_claim_send(struct bs_feed *f, uint32_t room, struct bs_time now)
+{
+    struct bs_claim *c = &f->claim;
+    struct bs_scheduler *s = f->scheduler;
+
+    BS_ASSERT(!c->out);
+    c->scheduler = s;
+    c->feed = f;
+    c->conf = f->conf;
+    uint32_t limit = reserve_slots(c, room);
+    if (limit == 0) {
+        bs_log(BS_LOG_ERROR, "engine.no_memory", BS_F("biz_type", f->biz_type));
+        back_off(f, now);
+        return;
+    }
+    c->suspect = !s->suspect;
+    s->suspect = true;
+    fill_op(c, limit, now);
+    c->sent_at = now;
+    c->out = true;
+    f->hinted = BS_NEVER;
+    s->asked += limit;
+    atomic_fetch_add(&s->engine->busy, 1);
+    if (!bs_engine_send(s->engine, &c->work)) {
+        take_back(c);
+        back_off(f, now);
+        return;
+    }
+    atomic_fetch_add(&s->engine->figures.claims, 1);
+}
+
+static void prepare(struct bs_job *job, struct bs_feed *f, struct bs_leased *l)
+{
+    job->next = job->live_prev = job->live_next = NULL;
+    job->feed = f;
+    job->line = &f->line;
+    job->conf = f->claim.conf;
+    job->leased = l;
+    job->stage = BS_STAGE_WAIT;
+    job->lease_until = f->claim.op.claim.lease_until;
+}
+
+/* Each leased task gets its slot and goes to the executor. */
+static void hand_over(struct bs_claim *c, struct bs_leased *l)
+{
+    struct bs_scheduler *s = c->scheduler;
+    struct bs_job *job = c->slots;
+
+    BS_ASSERT(job);
+    c->slots = job->next;
+    l->next = NULL;
+    prepare(job, c->feed, l);
+    if (l->task.crash_count >= SUSPECT_CRASHES) {
+        BS_ASSERT(c->suspect);
+        job->suspect = true;
+        c->suspect = false; /* the place goes with the job */
+    }
+    c->feed->claimed++;
+    c->feed->held++;
+    s->claimed++;
+    s->held++;
+    atomic_fetch_add(&s->engine->busy, 1);
+    atomic_fetch_add(&s->engine->figures.leased, 1);
+    bool taken = bs_mailbox_send(&s->engine->executor.in, BS_EXECUTOR_JOBS, &job->node);
+    BS_ASSERT(taken);
+}
+
+static struct bs_time look_after(const struct bs_claim *c, struct bs_time now)
+{
+    const struct bs_op_claim *o = &c->op.claim;
+    struct bs_time next = o->ret_more ? now : o->ret_next_due;
+
+    /* Due, but nothing that this claim could take: the one place for suspects is taken, or the rows
+     * are held up. Not a reason to ask without a pause. */
+    if (o->ret_more && o->ret_n == 0)
+        next = bs_time_add(now, backoff_first);
+    next = bs_time_min(next, c->feed->hinted);
+    return bs_time_min(next, bs_time_add(now, safety_look));
+}
+
+static void learn_way(struct bs_feed *f, struct bs_time now)
+{
+    int64_t us = bs_time_diff(now, f->claim.sent_at).us;
+
+    f->claim_us = f->claim_us ? f->claim_us + (us - f->claim_us) / 8 : us;
+}
+
+void bs_claim_answered(struct bs_claim *c, struct bs_time now)
+{
+    struct bs_feed *f = c->feed;
+    struct bs_leased *l = NULL;
+    bool well = c->rc == BS_OK && c->op.rc == BS_OK;
+
+    if (well) {
+        l = c->op.claim.ret_tasks;
+        c->op.claim.ret_tasks = NULL;
+    } else if (c->rc == BS_OK) {
+        bs_log(BS_LOG_ERROR, "engine.claim_failed", BS_F("biz_type", f->biz_type),
+               BS_FZ("rc", bs_rc_name(c->op.rc)), BS_FZ("message", c->op.err.msg));
+    }
+    while (l) {
+        struct bs_leased *next = l->next;
+
+        hand_over(c, l);
+        l = next;
+    }
+    take_back(c);
+    if (!well) {
+        back_off(f, now);
+        return;
+    }
+    f->backoff = BS_US(0);
+    f->next_look = look_after(c, now);
+    learn_way(f, now);
+}
