@@ -1,0 +1,348 @@
+/* How a call moves between the threads, and how it is answered. */
+#include "api/call.h"
+
+#include "base/text.h"
+#include "door/members.h"
+#include "sys/clock.h"
+#include "sys/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { JSON_ANSWER_MAX = 8 << 20, PROBLEM_MAX = 64 << 10, STORM_US = 1000000 };
+
+static const char problem_type[] = "application/problem+json";
+
+/* ---- answering ---- */
+
+static bool is_storm(enum bs_problem p)
+{
+    return p == BS_PROBLEM_BUSY || p == BS_PROBLEM_TIMEOUT || p == BS_PROBLEM_UNAVAILABLE;
+}
+
+static enum bs_log_level level_of(enum bs_problem p)
+{
+    int status = bs_problem_status(p);
+
+    if (p == BS_PROBLEM_INTERNAL)
+        return BS_LOG_ERROR;
+    if (p == BS_PROBLEM_STOPPING)
+        return BS_LOG_INFO;
+    if (status >= 500 || status == 401 || status == 403)
+        return BS_LOG_WARN;
+    if (p == BS_PROBLEM_REQUEST_CONFLICT || p == BS_PROBLEM_EFFECT_CONFLICT)
+        return BS_LOG_WARN;
+    return BS_LOG_INFO;
+}
+
+/* A store that is away meets thousands of requests a second; one line a second tells it, with how
+ * many it stands for. */
+static bool may_log(struct bs_api *api, enum bs_problem p, int64_t *ret_left_out)
+{
+    int64_t now_us = bs_boot_us();
+    int64_t until_us = atomic_load(&api->storm_until_us);
+
+    *ret_left_out = 0;
+    if (!is_storm(p))
+        return true;
+    if (now_us < until_us ||
+        !atomic_compare_exchange_strong(&api->storm_until_us, &until_us, now_us + STORM_US)) {
+        atomic_fetch_add(&api->storm_left_out, 1);
+        return false;
+    }
+    *ret_left_out = atomic_exchange(&api->storm_left_out, 0);
+    return true;
+}
+
+static void log_problem(struct bs_api *api, const struct bs_http_request *r, struct bs_str who,
+                        enum bs_problem p, struct bs_str detail)
+{
+    int64_t left_out;
+
+    if (!may_log(api, p, &left_out))
+        return;
+    bs_log(level_of(p), bs_problem_status(p) >= 500 ? "api.failed" : "api.refused",
+           BS_FZ("method", r->method == BS_GET    ? "GET"
+                           : r->method == BS_POST ? "POST"
+                                                  : "other"),
+           BS_F("path", r->path), BS_FN("status", bs_problem_status(p)),
+           BS_FZ("code", bs_problem_code(p)), BS_F("message", detail), BS_F("who", who),
+           BS_FN("left_out", left_out));
+}
+
+static void make_problem(struct bs_answer *ret, enum bs_problem p,
+                         const struct bs_problem_more *more)
+{
+    bs_buf_free(&ret->body);
+    *ret = (struct bs_answer){ .status = bs_problem_status(p),
+                               .type = problem_type,
+                               .body = { .max = PROBLEM_MAX },
+                               .problem = p };
+    bs_problem_write(&ret->body, p, more);
+}
+
+void bs_call_problem_more(struct bs_call *c, enum bs_problem p, const struct bs_problem_more *more)
+{
+    struct bs_str detail = more->detail;
+
+    if (!detail.n && more->errors && more->errors->n)
+        detail = more->errors->items[0].message;
+    make_problem(&c->answer, p, more);
+    c->render = NULL;
+    log_problem(c->api, c->r, c->who.name, p, detail);
+}
+
+void bs_call_problem(struct bs_call *c, enum bs_problem p, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, fmt);
+    int n = vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    BS_ASSERT(n >= 0);
+    struct bs_str whole = { text, BS_MIN((size_t)n, sizeof(text) - 1) };
+    struct bs_problem_more more = { .detail = bs_utf8_cut(whole, sizeof(text) - 4) };
+    bs_call_problem_more(c, p, &more);
+}
+
+void bs_call_store_problem(struct bs_call *c, bs_rc rc, const struct bs_err *err)
+{
+    if (rc == BS_E_NOT_FOUND)
+        bs_call_problem(c, BS_PROBLEM_NOT_FOUND, "%s", err->msg);
+    else if (rc == BS_E_INVALID || rc == BS_E_CORRUPT || rc == BS_E_REFUSED)
+        bs_call_problem(c, BS_PROBLEM_INTERNAL, "%s", err->msg);
+    else
+        bs_call_problem(c, BS_PROBLEM_UNAVAILABLE, "%s", err->msg);
+}
+
+struct bs_json *bs_call_json(struct bs_call *c, int status)
+{
+    bs_buf_free(&c->answer.body);
+    c->answer = (struct bs_answer){ .status = status,
+                                    .type = "application/json",
+                                    .body = { .max = JSON_ANSWER_MAX } };
+    struct bs_json *j = bs_json_new(&c->answer.body);
+    if (!j)
+        bs_call_problem(c, BS_PROBLEM_INTERNAL, "no memory for the answer");
+    return j;
+}
+
+void bs_call_json_end(struct bs_call *c, struct bs_json *j)
+{
+    struct bs_err err = { 0 };
+
+    if (bs_json_end(j, &err) != BS_OK)
+        bs_call_problem(c, BS_PROBLEM_INTERNAL, "the answer could not be written: %s", err.msg);
+}
+
+static void send_answer(struct bs_http_request *r, struct bs_answer *answer)
+{
+    if (answer->problem && bs_problem_status(answer->problem) == 503)
+        bs_http_reply_header(r, "Retry-After", BS_STR("1"));
+    if (answer->problem == BS_PROBLEM_UNAUTHORIZED)
+        bs_http_reply_header(r, "WWW-Authenticate", BS_STR("Bearer realm=\"backstop\""));
+    bs_http_reply(r, answer->status, answer->type, &answer->body);
+    answer->body = (struct bs_buf){ 0 };
+}
+
+void bs_call_send(struct bs_call *c)
+{
+    void (*render)(struct bs_call *) = c->render;
+
+    c->render = NULL;
+    if (render)
+        render(c);
+    if (!c->answer.status)
+        bs_call_problem(c, BS_PROBLEM_INTERNAL, "the route gave no answer");
+    send_answer(c->r, &c->answer);
+}
+
+/* ---- moving ---- */
+
+static void on_ready(struct bs_http_request *r)
+{
+    bs_call_send(r->user);
+}
+
+/* The receiver may still hold the call: what it owns is left alone, the problem is made beside it.
+ */
+static void answer_for(struct bs_call *c, enum bs_problem p, const char *words)
+{
+    struct bs_answer answer = { 0 };
+    struct bs_problem_more more = { .detail = bs_str_of(words) };
+
+    if (atomic_exchange(&c->phase, BS_PHASE_ABANDONED) == BS_PHASE_FINISHED) {
+        bs_call_send(c);
+        return;
+    }
+    make_problem(&answer, p, &more);
+    log_problem(c->api, c->r, c->who.name, p, more.detail);
+    send_answer(c->r, &answer);
+}
+
+static void on_timeout(struct bs_http_request *r)
+{
+    if (r->method == BS_GET)
+        answer_for(r->user, BS_PROBLEM_TIMEOUT, "reading took too long; ask again");
+    else
+        answer_for(r->user, BS_PROBLEM_TIMEOUT,
+                   "whether it was done is not known; the same request can be sent again: a "
+                   "submission is recognised by its request_id, an action by its expected_version");
+}
+
+void bs_api_refuse(void *api, struct bs_http_request *r, int status)
+{
+    struct bs_answer answer = { 0 };
+    struct bs_problem_more more = { 0 };
+    enum bs_problem p = status == 413   ? BS_PROBLEM_TOO_BIG
+                        : status == 408 ? BS_PROBLEM_TOO_SLOW
+                                        : BS_PROBLEM_STOPPING;
+
+    if (r->user) {
+        answer_for(r->user, BS_PROBLEM_STOPPING,
+                   "whether it was done is not known; the same request can be sent again");
+        return;
+    }
+    if (p == BS_PROBLEM_TOO_BIG)
+        more.detail = BS_STR("the body is over the route's limit");
+    make_problem(&answer, p, &more);
+    log_problem(api, r, BS_STR_NONE, p, more.detail);
+    send_answer(r, &answer);
+}
+
+void bs_call_wait(struct bs_call *c)
+{
+    struct bs_span limit = c->api->o.reply_limit;
+
+    c->r->on_ready = on_ready;
+    bs_http_wait(c->r, limit.us ? limit : BS_SEC(2), on_timeout);
+}
+
+void bs_call_finish(struct bs_call *c)
+{
+    bs_arena_free(&c->arena);
+    if (atomic_exchange(&c->phase, BS_PHASE_FINISHED) == BS_PHASE_ABANDONED)
+        bs_buf_free(&c->answer.body);
+    bs_http_ready(c->r);
+}
+
+static bs_rc on_reader(struct bs_read *read, struct bs_store *s, const struct bs_err *open_err)
+{
+    struct bs_call *c = BS_CONTAINER(read, struct bs_call, read);
+    struct bs_err err = { 0 };
+    bs_rc rc;
+
+    if (s) {
+        rc = c->read_run(c, s, &err);
+    } else {
+        err = *open_err;
+        rc = err.rc == BS_OK ? BS_E_UNAVAILABLE : err.rc;
+    }
+    if (rc != BS_OK && !c->answer.status && !c->render)
+        bs_call_store_problem(c, rc, &err);
+    void (*then)(struct bs_call *) = rc == BS_OK ? c->then : NULL;
+    c->then = NULL;
+    bs_arena_free(&c->arena);
+    if (then)
+        then(c);
+    else
+        bs_call_finish(c);
+    return rc;
+}
+
+static void render_busy(struct bs_call *c)
+{
+    bs_call_problem(c, BS_PROBLEM_BUSY, "too much is waiting; try again");
+}
+
+void bs_call_read(struct bs_call *c,
+                  bs_rc (*run)(struct bs_call *c, struct bs_store *s, struct bs_err *err))
+{
+    c->read.run = on_reader;
+    c->read_run = run;
+    if (bs_readers_send(c->api->readers, &c->read))
+        return;
+    if (!c->render)
+        c->render = render_busy;
+    bs_call_finish(c);
+}
+
+static void on_done(struct bs_work *w, bs_rc rc, const struct bs_err *err)
+{
+    struct bs_call *c = BS_CONTAINER(w, struct bs_call, work);
+
+    c->rc = rc;
+    if (rc != BS_OK && err)
+        c->err = *err;
+    c->committed(c);
+}
+
+void bs_call_commit(struct bs_call *c, enum bs_rank rank, struct bs_op **ops, uint32_t n,
+                    size_t bytes)
+{
+    c->work = (struct bs_work){ .rank = rank, .ops = ops, .n = n, .bytes = bytes, .done = on_done };
+    if (bs_committer_send(c->api->o.committer, &c->work))
+        return;
+    c->render = render_busy;
+    bs_call_finish(c);
+}
+
+/* ---- asking ---- */
+
+int64_t bs_call_task_id(const struct bs_call *c)
+{
+    int64_t id;
+
+    if (!c->arg.n || c->arg.n > BS_TASK_NO_MAX || c->arg.p[0] < '1' || c->arg.p[0] > '9')
+        return 0;
+    return bs_i64_parse(c->arg, &id) ? id : 0;
+}
+
+struct bs_str bs_call_param(struct bs_call *c, const char *name)
+{
+    return bs_http_query(c->r, name, NULL);
+}
+
+bool bs_call_page(struct bs_call *c, struct bs_page_wish *ret)
+{
+    struct bs_str cursor = bs_call_param(c, "cursor");
+    struct bs_str limit = bs_call_param(c, "limit");
+    int64_t n = 50;
+
+    *ret = (struct bs_page_wish){ 0 };
+    if (cursor.p && (!bs_i64_parse(cursor, &ret->cursor) || ret->cursor <= 0)) {
+        bs_call_problem(c, BS_PROBLEM_BAD_PARAMETER, "cursor: not one that this list gave");
+        return false;
+    }
+    if (limit.p && (!bs_i64_parse(limit, &n) || n < 1 || n > 200)) {
+        bs_call_problem(c, BS_PROBLEM_BAD_PARAMETER, "limit: must be 1 to 200");
+        return false;
+    }
+    ret->limit = (uint32_t)n;
+    return true;
+}
+
+bool bs_call_body(struct bs_call *c, const struct bs_member *table, uint32_t n, void *into,
+                  struct bs_field_errors *errors)
+{
+    struct bs_json_object o;
+    struct bs_err err = { 0 };
+
+    errors->n = 0;
+    bs_rc rc = bs_json_read_object(&c->r->arena, c->r->body, 16, &o, &err);
+    if (rc != BS_OK) {
+        bs_call_problem(c, rc == BS_E_NOMEM ? BS_PROBLEM_INTERNAL : BS_PROBLEM_NOT_JSON, "%s",
+                        err.msg);
+        return false;
+    }
+    bs_members_read(&o, table, n, into, &c->r->arena, errors);
+    return true;
+}
+
+const struct bs_policy *bs_call_policy(const struct bs_call *c, struct bs_str biz_type)
+{
+    const struct bs_queue_conf *q = bs_queue_find(bs_queues_now(c->api->o.queues), biz_type);
+
+    return q ? &q->policy : &bs_policy_default;
+}
