@@ -1,0 +1,247 @@
+/* The resolver's cache, its waiting questions and its fake answers. */
+#include "net/resolver.h"
+
+#include "net/resolver_pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NAMES_MAX = 256, KEEP_US = 30 * 1000000 };
+
+struct name {
+    char host[BS_HOST_MAX];
+    uint32_t hash;
+    bool pending;
+    int64_t until_us; /* not pending: the addresses are good until then */
+    char addresses[BS_ADDRESSES_MAX];
+    struct bs_resolve *waiting;
+};
+
+struct bs_resolver {
+    struct bs_resolver_pool *pool;
+    struct name *names[NAMES_MAX];
+    uint32_t names_n;
+    char *fake;
+    struct bs_resolve *hanging; /* questions for a fake name that never answers */
+};
+
+bs_rc bs_resolver_new(const char *fake, struct bs_resolver **ret, struct bs_err *err)
+{
+    struct bs_resolver *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        return bs_fail(err, BS_E_NOMEM, "no memory for the resolver");
+    r->fake = fake ? strdup(fake) : NULL;
+    bs_rc rc = bs_resolver_pool_new(&r->pool, err);
+    if (rc != BS_OK) {
+        bs_resolver_free(r);
+        return rc;
+    }
+    *ret = r;
+    return BS_OK;
+}
+
+static void enlist(struct bs_resolve **head, struct bs_resolve *q)
+{
+    q->next = *head;
+    q->at = head;
+    if (q->next)
+        q->next->at = &q->next;
+    *head = q;
+}
+
+void bs_resolver_cancel(struct bs_resolve *q)
+{
+    BS_ASSERT(q->at);
+    *q->at = q->next;
+    if (q->next)
+        q->next->at = q->at;
+    q->next = NULL;
+    q->at = NULL;
+}
+
+static void found(struct bs_resolve *q, const char *addresses)
+{
+    q->state = BS_RESOLVE_FOUND;
+    snprintf(q->addresses, sizeof(q->addresses), "%s", addresses);
+}
+
+/* Answers q when the name is in the list of fakes. */
+static bool ask_fake(struct bs_resolver *r, struct bs_str host, struct bs_resolve *q)
+{
+    struct bs_str rest = bs_str_of(r->fake);
+
+    while (rest.n > 0) {
+        struct bs_str answer = bs_str_cut(&rest, ',');
+        struct bs_str name = bs_str_cut(&answer, '=');
+
+        if (!bs_str_eq_nocase(name, host))
+            continue;
+        if (bs_str_is(answer, "!NXDOMAIN")) {
+            q->state = BS_RESOLVE_NXDOMAIN;
+        } else if (bs_str_is(answer, "!SERVFAIL")) {
+            q->state = BS_RESOLVE_TEMPORARY;
+        } else if (bs_str_is(answer, "!HANG")) {
+            enlist(&r->hanging, q);
+        } else {
+            q->state = BS_RESOLVE_FOUND;
+            snprintf(q->addresses, sizeof(q->addresses), "%.*s", BS_STR_FMT(answer));
+        }
+        return true;
+    }
+    return false;
+}
+
+/* FNV-1a over the lower-case name, which is written to out. */
+static uint32_t lower(struct bs_str host, char out[BS_HOST_MAX])
+{
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < host.n; i++) {
+        char c = host.p[i];
+
+        out[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+        hash = (hash ^ (uint8_t)out[i]) * 16777619u;
+    }
+    out[host.n] = '\0';
+    return hash;
+}
+
+static struct name *find(struct bs_resolver *r, const char *host, uint32_t hash)
+{
+    for (uint32_t i = 0; i < r->names_n; i++)
+        if (r->names[i]->hash == hash && strcmp(r->names[i]->host, host) == 0)
+            return r->names[i];
+    return NULL;
+}
+
+static void forget(struct bs_resolver *r, struct name *n)
+{
+    for (uint32_t i = 0; i < r->names_n; i++) {
+        if (r->names[i] == n) {
+            r->names[i] = r->names[--r->names_n];
+            break;
+        }
+    }
+    free(n);
+}
+
+/* The room of the oldest answer; with only pending names there is none. */
+static bool make_room(struct bs_resolver *r)
+{
+    struct name *oldest = NULL;
+
+    if (r->names_n < NAMES_MAX)
+        return true;
+    for (uint32_t i = 0; i < r->names_n; i++) {
+        struct name *n = r->names[i];
+
+        if (!n->pending && (!oldest || n->until_us < oldest->until_us))
+            oldest = n;
+    }
+    if (oldest)
+        forget(r, oldest);
+    return oldest != NULL;
+}
+
+static struct name *add(struct bs_resolver *r, const char *host, uint32_t hash)
+{
+    struct name *n = make_room(r) ? calloc(1, sizeof(*n)) : NULL;
+
+    if (!n)
+        return NULL;
+    snprintf(n->host, sizeof(n->host), "%s", host);
+    n->hash = hash;
+    r->names[r->names_n++] = n;
+    return n;
+}
+
+void bs_resolver_ask(struct bs_resolver *r, struct bs_str host, int64_t now_us,
+                     struct bs_resolve *q)
+{
+    char name[BS_HOST_MAX];
+
+    *q = (struct bs_resolve){ .state = BS_RESOLVE_PENDING };
+    if (host.n == 0 || host.n >= sizeof(name)) {
+        q->state = BS_RESOLVE_NXDOMAIN; /* no name is that long */
+        return;
+    }
+    if (r->fake && ask_fake(r, host, q))
+        return;
+    uint32_t hash = lower(host, name);
+    struct name *n = find(r, name, hash);
+    if (n && !n->pending && now_us < n->until_us) {
+        found(q, n->addresses);
+        return;
+    }
+    if (!n)
+        n = add(r, name, hash);
+    if (!n || (!n->pending && !bs_resolver_pool_put(r->pool, name))) {
+        q->state = BS_RESOLVE_TEMPORARY;
+        return;
+    }
+    n->pending = true;
+    enlist(&n->waiting, q);
+}
+
+int bs_resolver_fd(const struct bs_resolver *r)
+{
+    return bs_resolver_pool_fd(r->pool);
+}
+
+/* Only good answers are kept: a name that was mended works with the next call. */
+static void take_in(struct bs_resolver *r, const struct bs_lookup *l, int64_t now_us,
+                    struct bs_resolve **answered)
+{
+    char host[BS_HOST_MAX];
+    struct name *n = find(r, l->host, lower(bs_str_of(l->host), host));
+
+    BS_ASSERT(n && n->pending);
+    n->pending = false;
+    n->until_us = now_us + KEEP_US;
+    memcpy(n->addresses, l->addresses, sizeof(n->addresses));
+    while (n->waiting) {
+        struct bs_resolve *q = n->waiting;
+
+        bs_resolver_cancel(q);
+        if (l->state == BS_RESOLVE_FOUND)
+            found(q, l->addresses);
+        else
+            q->state = l->state;
+        enlist(answered, q);
+    }
+    if (l->state != BS_RESOLVE_FOUND)
+        forget(r, n);
+}
+
+void bs_resolver_run(struct bs_resolver *r, int64_t now_us,
+                     void (*answered)(void *ctx, struct bs_resolve *q), void *ctx)
+{
+    struct bs_lookup *l = bs_resolver_pool_take(r->pool);
+    struct bs_resolve *ready = NULL;
+
+    while (l) {
+        struct bs_lookup *next = l->next;
+
+        take_in(r, l, now_us, &ready);
+        free(l);
+        l = next;
+    }
+    while (ready) {
+        struct bs_resolve *q = ready;
+
+        bs_resolver_cancel(q);
+        answered(ctx, q);
+    }
+}
+
+void bs_resolver_free(struct bs_resolver *r)
+{
+    if (!r)
+        return;
+    bs_resolver_pool_free(r->pool);
+    for (uint32_t i = 0; i < r->names_n; i++)
+        free(r->names[i]);
+    free(r->fake);
+    free(r);
+}
