@@ -1,0 +1,69 @@
+/* backstop alert, backstop stats: what a person watches. */
+#include "app/client.h"
+#include "app/view.h"
+
+#include <stdio.h>
+
+static enum bs_exit table(const struct bs_cli *cli, const char *path,
+                          const struct bs_column *columns, uint32_t n, const char *none)
+{
+    BS_CLEANUP(bs_client_reply_done) struct bs_client_reply r = { 0 };
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 64 << 20 };
+    struct bs_err err = { 0 };
+    enum bs_exit code = bs_client_ask(cli, &(struct bs_client_request){ "GET", path }, &r);
+
+    if (code != BS_EXIT_DONE)
+        return code;
+    if (bs_cli_json(cli)) {
+        bs_client_print(&r);
+        return BS_EXIT_DONE;
+    }
+    if (bs_view_table(&out, bs_buf_str(&r.body), columns, n, none, &err) != BS_OK) {
+        bs_complain("the answer of the server is not understood: %s", err.msg);
+        return BS_EXIT_FAILED;
+    }
+    fputs(bs_buf_str(&out).p, stdout);
+    return BS_EXIT_DONE;
+}
+
+static const struct bs_column alert_columns[] = {
+    { "LAST", "last_at" },   { "FIRST", "first_at" },  { "COUNT", "count" },     { "KIND", "kind" },
+    { "QUEUE", "biz_type" }, { "TASK_NO", "task_no" }, { "MESSAGE", "message" },
+};
+
+static enum bs_exit alerts(const struct bs_cli *cli)
+{
+    BS_CLEANUP(bs_buf_free) struct bs_buf path = { .max = 4096 };
+
+    bs_buf_addz(&path, "/v1/alerts");
+    bs_client_param(&path, "limit", bs_cli_get(cli, "limit"));
+    bs_client_param(&path, "cursor", bs_cli_get(cli, "cursor"));
+    return table(cli, bs_buf_str(&path).p, alert_columns, BS_COUNT(alert_columns), "no alert");
+}
+
+static const struct bs_column stats_columns[] = {
+    { "QUEUE", "biz_type" },  { "STATUS", "status" }, { "TASKS", "count" },
+    { "UNKNOWN", "unknown" }, { "AMOUNT", "amount" }, { "CURRENCY", "currency" },
+};
+
+static enum bs_exit stats(const struct bs_cli *cli)
+{
+    return table(cli, "/v1/stats", stats_columns, BS_COUNT(stats_columns), "no task yet");
+}
+
+static const struct bs_option options[] = {
+    { "limit", "N", "at most so many, up to 200", NULL },
+    { "cursor", "CURSOR", "goes on where the last page ended", NULL },
+};
+
+static const struct bs_command commands[] = {
+    { .name = "alert list",
+      .doc = "What needs attention, newest first.",
+      .options = options,
+      .options_n = BS_COUNT(options),
+      .run = alerts },
+    { .name = "stats",
+      .doc = "How many tasks and how much money stand in which state; amounts in minor units.",
+      .run = stats },
+};
+const struct bs_group bs_commands_watch = { commands, BS_COUNT(commands) };

@@ -1,0 +1,261 @@
+/* YAML events of libyaml into a tree with line numbers. */
+#include "app/config_yaml.h"
+
+#include <yaml.h>
+
+enum { DEPTH_MAX = 12, NODES_MAX = 100000, ANCHORS_MAX = 256 };
+
+struct anchor {
+    struct bs_str name;
+    const struct bs_yaml_node *node;
+};
+
+struct reader {
+    yaml_parser_t parser;
+    yaml_event_t event; /* the current one; owned */
+    bool has_event;
+    struct bs_arena *arena;
+    struct bs_err *err;
+    uint32_t line; /* of the current event, or of the fault */
+    uint32_t nodes;
+    struct anchor anchors[ANCHORS_MAX];
+    uint32_t anchors_n;
+};
+
+static void reader_done(struct reader *r)
+{
+    if (r->has_event)
+        yaml_event_delete(&r->event);
+    yaml_parser_delete(&r->parser);
+}
+
+static bs_rc step(struct reader *r)
+{
+    if (r->has_event)
+        yaml_event_delete(&r->event);
+    r->has_event = false;
+    if (!yaml_parser_parse(&r->parser, &r->event)) {
+        size_t line =
+            r->parser.problem_mark.line ? r->parser.problem_mark.line : r->parser.context_mark.line;
+        r->line = (uint32_t)line + 1;
+        return bs_fail(r->err, BS_E_INVALID, "not readable as YAML: %s%s%s",
+                       r->parser.problem ? r->parser.problem : "no reason given",
+                       r->parser.context ? ", " : "", r->parser.context ? r->parser.context : "");
+    }
+    r->has_event = true;
+    r->line = (uint32_t)r->event.start_mark.line + 1;
+    return BS_OK;
+}
+
+static bs_rc keep(struct reader *r, const yaml_char_t *p, size_t n, struct bs_str *ret)
+{
+    *ret = bs_arena_str(r->arena, (struct bs_str){ (const char *)p, n });
+    return ret->p ? BS_OK : bs_fail(r->err, BS_E_NOMEM, "no memory for the configuration");
+}
+
+static bs_rc refuse_tag(struct reader *r, const yaml_char_t *tag)
+{
+    if (!tag)
+        return BS_OK;
+    return bs_fail(r->err, BS_E_INVALID, "tags are not used here: %s", (const char *)tag);
+}
+
+static bs_rc new_node(struct reader *r, enum bs_yaml_kind kind, struct bs_yaml_node **ret)
+{
+    if (++r->nodes > NODES_MAX)
+        return bs_fail(r->err, BS_E_LIMIT, "more than %d values in one file", (int)NODES_MAX);
+    *ret = BS_NEW(r->arena, struct bs_yaml_node);
+    if (!*ret)
+        return bs_fail(r->err, BS_E_NOMEM, "no memory for the configuration");
+    (*ret)->kind = kind;
+    (*ret)->line = r->line;
+    return BS_OK;
+}
+
+static bs_rc read_node(struct reader *r, uint32_t depth, const struct bs_yaml_node **ret);
+
+static bs_rc read_scalar(struct reader *r, const struct bs_yaml_node **ret)
+{
+    struct bs_yaml_node *n = NULL;
+
+    BS_TRY(refuse_tag(r, r->event.data.scalar.tag));
+    BS_TRY(new_node(r, BS_YAML_SCALAR, &n));
+    BS_TRY(keep(r, r->event.data.scalar.value, r->event.data.scalar.length, &n->text));
+    if (memchr(n->text.p, 0, n->text.n))
+        return bs_fail(r->err, BS_E_INVALID, "a value holds a NUL character");
+    n->plain = r->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    *ret = n;
+    return BS_OK;
+}
+
+/* One more place at the end of the items; the array doubles and the old one stays in the arena. */
+static bs_rc grow(struct reader *r, struct bs_yaml_node *n, uint32_t *cap)
+{
+    struct bs_yaml_item *wider;
+
+    if (n->n < *cap)
+        return BS_OK;
+    *cap = *cap ? *cap * 2 : 8;
+    wider = BS_NEW_ARRAY(r->arena, struct bs_yaml_item, *cap);
+    if (!wider)
+        return bs_fail(r->err, BS_E_NOMEM, "no memory for the configuration");
+    if (n->n)
+        memcpy(wider, n->items, n->n * sizeof *wider);
+    n->items = wider;
+    return BS_OK;
+}
+
+static bs_rc read_key(struct reader *r, struct bs_yaml_item *item)
+{
+    if (r->event.type != YAML_SCALAR_EVENT)
+        return bs_fail(r->err, BS_E_INVALID, "a key must be a word");
+    item->key_line = r->line;
+    BS_TRY(keep(r, r->event.data.scalar.value, r->event.data.scalar.length, &item->key));
+    if (memchr(item->key.p, 0, item->key.n))
+        return bs_fail(r->err, BS_E_INVALID, "a key holds a NUL character");
+    return step(r);
+}
+
+static bs_rc read_map(struct reader *r, uint32_t depth, const struct bs_yaml_node **ret)
+{
+    struct bs_yaml_node *n = NULL;
+    uint32_t cap = 0;
+
+    BS_TRY(refuse_tag(r, r->event.data.mapping_start.tag));
+    BS_TRY(new_node(r, BS_YAML_MAP, &n));
+    BS_TRY(step(r));
+    while (r->event.type != YAML_MAPPING_END_EVENT) {
+        BS_TRY(grow(r, n, &cap));
+        BS_TRY(read_key(r, &n->items[n->n]));
+        BS_TRY(read_node(r, depth + 1, &n->items[n->n].value));
+        n->n++;
+        BS_TRY(step(r));
+    }
+    *ret = n;
+    return BS_OK;
+}
+
+static bs_rc read_list(struct reader *r, uint32_t depth, const struct bs_yaml_node **ret)
+{
+    struct bs_yaml_node *n = NULL;
+    uint32_t cap = 0;
+
+    BS_TRY(refuse_tag(r, r->event.data.sequence_start.tag));
+    BS_TRY(new_node(r, BS_YAML_LIST, &n));
+    BS_TRY(step(r));
+    while (r->event.type != YAML_SEQUENCE_END_EVENT) {
+        BS_TRY(grow(r, n, &cap));
+        BS_TRY(read_node(r, depth + 1, &n->items[n->n].value));
+        n->n++;
+        BS_TRY(step(r));
+    }
+    *ret = n;
+    return BS_OK;
+}
+
+static bs_rc read_alias(struct reader *r, const struct bs_yaml_node **ret)
+{
+    struct bs_str name = bs_str_of((const char *)r->event.data.alias.anchor);
+
+    for (uint32_t i = r->anchors_n; i > 0; i--) {
+        if (bs_str_eq(r->anchors[i - 1].name, name)) {
+            *ret = r->anchors[i - 1].node;
+            return BS_OK;
+        }
+    }
+    return bs_fail(r->err, BS_E_INVALID, "*%.*s has no anchor above it", BS_STR_FMT(name));
+}
+
+static const yaml_char_t *anchor_of(const yaml_event_t *e)
+{
+    if (e->type == YAML_SCALAR_EVENT)
+        return e->data.scalar.anchor;
+    if (e->type == YAML_MAPPING_START_EVENT)
+        return e->data.mapping_start.anchor;
+    return e->type == YAML_SEQUENCE_START_EVENT ? e->data.sequence_start.anchor : NULL;
+}
+
+/* Known only after its node has ended, so that a node can never hold itself. */
+static bs_rc name_anchor(struct reader *r, struct bs_str name, const struct bs_yaml_node *node)
+{
+    if (!name.p)
+        return BS_OK;
+    if (r->anchors_n == ANCHORS_MAX)
+        return bs_fail(r->err, BS_E_LIMIT, "more than %d anchors", (int)ANCHORS_MAX);
+    r->anchors[r->anchors_n++] = (struct anchor){ name, node };
+    return BS_OK;
+}
+
+/* The current event begins the node; afterwards the current event is its last. */
+static bs_rc read_node(struct reader *r, uint32_t depth, const struct bs_yaml_node **ret)
+{
+    const yaml_char_t *anchor = anchor_of(&r->event);
+    struct bs_str name = BS_STR_NONE;
+
+    if (depth > DEPTH_MAX)
+        return bs_fail(r->err, BS_E_LIMIT, "nested deeper than %d levels", (int)DEPTH_MAX);
+    if (anchor)
+        BS_TRY(keep(r, anchor, strlen((const char *)anchor), &name));
+    if (r->event.type == YAML_SCALAR_EVENT)
+        BS_TRY(read_scalar(r, ret));
+    else if (r->event.type == YAML_MAPPING_START_EVENT)
+        BS_TRY(read_map(r, depth, ret));
+    else if (r->event.type == YAML_SEQUENCE_START_EVENT)
+        BS_TRY(read_list(r, depth, ret));
+    else if (r->event.type == YAML_ALIAS_EVENT)
+        BS_TRY(read_alias(r, ret));
+    else
+        return bs_fail(r->err, BS_E_INVALID, "a value was expected here");
+    return name_anchor(r, name, *ret);
+}
+
+static bs_rc read_stream(struct reader *r, const struct bs_yaml_node **ret)
+{
+    BS_TRY(step(r)); /* stream start */
+    BS_TRY(step(r));
+    if (r->event.type == YAML_STREAM_END_EVENT)
+        return BS_OK;
+    BS_TRY(step(r)); /* past document start */
+    BS_TRY(read_node(r, 0, ret));
+    BS_TRY(step(r)); /* document end */
+    BS_TRY(step(r));
+    if (r->event.type != YAML_STREAM_END_EVENT)
+        return bs_fail(r->err, BS_E_INVALID, "a second document begins here; one is allowed");
+    return BS_OK;
+}
+
+bs_rc bs_yaml_read(struct bs_arena *a, struct bs_str text, const struct bs_yaml_node **ret,
+                   uint32_t *ret_line, struct bs_err *err)
+{
+    BS_CLEANUP(reader_done) struct reader r = { .arena = a, .err = err, .line = 1 };
+    const struct bs_yaml_node *root = NULL;
+    bs_rc rc;
+
+    if (!yaml_parser_initialize(&r.parser))
+        return bs_fail(err, BS_E_NOMEM, "no memory for the configuration");
+    yaml_parser_set_input_string(&r.parser, (const unsigned char *)text.p, text.n);
+    rc = read_stream(&r, &root);
+    *ret_line = r.line;
+    if (rc == BS_OK)
+        *ret = root;
+    return rc;
+}
+
+const struct bs_yaml_node *bs_yaml_get(const struct bs_yaml_node *map, const char *key)
+{
+    for (uint32_t i = 0; map->kind == BS_YAML_MAP && i < map->n; i++)
+        if (bs_str_is(map->items[i].key, key))
+            return map->items[i].value;
+    return NULL;
+}
+
+struct bs_str bs_yaml_describe(struct bs_arena *a, const struct bs_yaml_node *n)
+{
+    if (n->kind == BS_YAML_LIST)
+        return BS_STR("a list");
+    if (n->kind == BS_YAML_MAP)
+        return BS_STR("a group of keys");
+    if (n->text.n == 0)
+        return n->plain ? BS_STR("nothing") : BS_STR("an empty text");
+    return bs_arena_fmt(a, "%s`%.60s`", n->plain ? "" : "the quoted text ", n->text.p);
+}

@@ -1,0 +1,66 @@
+/* Checkpoints on their own thread. */
+#include "app/maintain.h"
+
+#include "sys/log.h"
+
+#include <sys/stat.h>
+
+enum { WAL_WORTH_IT = 4 << 20 };
+
+static int64_t wal_size(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
+static void note_failure(struct bs_maintain *m, const struct bs_err *err)
+{
+    if (!m->failing)
+        bs_log(BS_LOG_WARN, "store.checkpoint_failed", BS_FZ("rc", bs_rc_name(err->rc)),
+               BS_FZ("message", err->msg));
+    m->failing = true;
+}
+
+static struct bs_time step(struct bs_actor *a, struct bs_time now)
+{
+    struct bs_maintain *m = BS_CONTAINER(a, struct bs_maintain, actor);
+    int64_t size = wal_size(m->wal_path), left = 0;
+    struct bs_err err = { 0 };
+
+    atomic_store(&m->wal_bytes, size);
+    if (size > WAL_WORTH_IT) {
+        bs_rc rc = bs_store_checkpoint(m->store, &left, &err);
+        if (rc == BS_OK) {
+            atomic_fetch_add(&m->checkpoints, 1);
+            m->failing = false;
+        } else if (rc != BS_E_BUSY) {
+            note_failure(m, &err);
+        }
+    }
+    return bs_time_add(now, BS_SEC(1));
+}
+
+bs_rc bs_maintain_init(struct bs_maintain *m, const char *store_url, const char *store_path,
+                       struct bs_arena *a, struct bs_err *err)
+{
+    struct bs_store_options o = { .url = store_url, .mode = BS_STORE_READER };
+    size_t cap = 1;
+
+    *m = (struct bs_maintain){ .actor = { .name = "maintain", .step = step } };
+    m->wal_path = bs_arena_fmt(a, "%s-wal", store_path).p;
+    if (!m->wal_path)
+        return bs_fail(err, BS_E_NOMEM, "no memory for the maintenance thread");
+    BS_TRY(bs_mailbox_init(&m->mailbox, &cap, 1, true, err));
+    m->actor.in = &m->mailbox;
+    return bs_store_open(&o, &m->store, err);
+}
+
+void bs_maintain_done(struct bs_maintain *m)
+{
+    if (m->store)
+        bs_store_close(m->store);
+    if (m->actor.in)
+        bs_mailbox_done(&m->mailbox);
+    *m = (struct bs_maintain){ 0 };
+}

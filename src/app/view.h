@@ -1,0 +1,22 @@
+/* JSON answers as tables and lists for people. Nothing of a text from outside can move the cursor.
+ * Main thread. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/base.h"
+#include "base/buf.h"
+
+struct bs_column {
+    const char *title;
+    const char *member; /* of each item */
+};
+
+/* The items of {"items": […]}, one row each; `none` is printed when there are none. */
+BS_NODISCARD bs_rc bs_view_table(struct bs_buf *out, struct bs_str answer,
+                                 const struct bs_column *columns, uint32_t n, const char *none,
+                                 struct bs_err *err);
+/* Every member of an object that has a value: "name   value". */
+BS_NODISCARD bs_rc bs_view_object(struct bs_buf *out, struct bs_str answer, struct bs_err *err);
+/* A member of an object as text ("" for null and absent), cleaned, in the arena. */
+BS_NODISCARD bs_rc bs_view_member(struct bs_arena *a, struct bs_str answer, const char *name,
+                                  struct bs_str *ret, struct bs_err *err);
