@@ -1,0 +1,443 @@
+/* The promises of DESIGN 2, held against every change of the store and every call. What really
+ * happened at the shop is known here, whatever the process believes. */
+#include "sim.h"
+
+#include <string.h>
+
+static void hit(struct sim *w, enum sim_deed d)
+{
+    atomic_fetch_add(&w->hits->deeds[d], 1);
+}
+
+/* ---- one attempt's end against the truth ---- */
+
+struct ending {
+    const struct exchange *post, *look; /* of this attempt; NULL: none */
+    bool sent;                          /* a byte of the request may have left */
+    enum truth truth;                   /* of the reply that reached the executor */
+};
+
+static struct ending ending_of(const struct sim *w, const struct tale *t, int64_t token)
+{
+    struct ending e = { .truth = TRUTH_OPEN };
+
+    if (t->last_post && w->xs[t->last_post - 1].fence == token)
+        e.post = &w->xs[t->last_post - 1];
+    if (t->last_look && w->xs[t->last_look - 1].fence == token)
+        e.look = &w->xs[t->last_look - 1];
+    e.sent = e.post && e.post->sent_at.us <= sim_now(w).us;
+    if (e.post && e.post->delivered)
+        e.truth = e.post->truth;
+    return e;
+}
+
+static bool look_says(const struct ending *e, enum bs_verdict v)
+{
+    return e->look && e->look->verdict == v;
+}
+
+static bool look_needs_person(const struct ending *e)
+{
+    return e->look && !e->post &&
+           (e->look->verdict == BS_VERDICT_NOT_FOUND ||
+            e->look->verdict == BS_VERDICT_STATE_CONFLICT || e->look->plan == PLAN_LOOK_AMOUNT);
+}
+
+/* Whether the world gives a reason for this event. */
+static bool is_backed(const struct ending *e, enum bs_event event, bool was_unknown)
+{
+    bool failed = e->truth == TRUTH_FAILED, unknown = e->truth == TRUTH_UNKNOWN;
+    bool idle = e->truth == TRUTH_NOT_PROCESSED;
+    const struct {
+        enum bs_event event;
+        bool backed;
+    } reasons[] = {
+        { BS_EV_SUCCEEDED, e->truth == TRUTH_SUCCESS },
+        { BS_EV_ALREADY_FINISHED, e->truth == TRUTH_FINISHED || look_says(e, BS_VERDICT_FINISHED) },
+        { BS_EV_FAILED, failed },
+        { BS_EV_FAILED_LAST, failed },
+        { BS_EV_UNKNOWN, unknown },
+        { BS_EV_UNKNOWN_LAST, unknown || (failed && was_unknown) },
+        { BS_EV_NEEDS_PERSON, e->truth == TRUTH_MANUAL || look_needs_person(e) },
+        { BS_EV_NOT_PROCESSED, idle || !e->post },
+        { BS_EV_RELEASED_UNSENT, !e->sent },
+        { BS_EV_PENDING_CLOSED, !e->sent || failed || idle },
+    };
+
+    for (size_t i = 0; i < BS_COUNT(reasons); i++)
+        if (reasons[i].event == event)
+            return reasons[i].backed;
+    return true;
+}
+
+static bool is_expiry(enum bs_event e)
+{
+    return e == BS_EV_LEASE_EXPIRED || e == BS_EV_WORKER_LOST;
+}
+
+static bool cleared(const struct ending *e)
+{
+    return e->look && e->look->clears;
+}
+
+/* The result reached the executor of a process that still lives, and the store was well for a
+ * second before the lease ran out: then the result is what must be recorded. */
+static void check_not_dropped(struct sim *w, const struct row *is, const struct ending *e)
+{
+    const struct exchange *x = e->post;
+
+    if (!x || !x->delivered || x->cancelled || !w->p.up || x->incarnation != w->p.incarnation)
+        return;
+    if (BS_MAX(x->delivered_at.us, w->well_since.us) + 1000000 < x->lease_until.us)
+        broken(w, "the result of %s fence=%lld was thrown away: its lease was left to expire",
+               is->request_id, (long long)x->fence);
+}
+
+static void check_ending(struct sim *w, const struct tale *t, const struct row *was,
+                         const struct row *is, const struct moved *m)
+{
+    struct ending e = ending_of(w, t, m->token);
+    bool marked = is_expiry(m->event) || m->event == BS_EV_RELEASED_SENT ||
+                  (e.sent && (e.truth == TRUTH_UNKNOWN || e.truth == TRUTH_CANCELLED ||
+                              e.truth == TRUTH_OPEN));
+
+    hit(w, is_expiry(m->event) ? DEED_REAP : DEED_FINISH);
+    if (is_expiry(m->event))
+        check_not_dropped(w, is, &e);
+    if (!is_backed(&e, m->event, was->unknown))
+        broken(w, "%s fence=%lld ends as %s, but the truth is %d%s", is->request_id,
+               (long long)m->token, bs_event_name(m->event), (int)e.truth,
+               e.sent ? " after sending" : ", nothing sent");
+    if (marked && m->to != BS_SUCCESS && !is->unknown && is->state != BS_SUCCESS)
+        broken(w, "%s fence=%lld left PROCESSING by %s without a verdict and is not marked unknown",
+               is->request_id, (long long)m->token, bs_event_name(m->event));
+    if (m->event == BS_EV_PENDING_CLOSED && was->unknown && !cleared(&e))
+        broken(w, "%s is closed by a waiting close although its outcome is unknown",
+               is->request_id);
+    if (m->event == BS_EV_FAILED_LAST && was->unknown && !cleared(&e))
+        broken(w, "%s goes from unknown to failed without a look-up", is->request_id);
+}
+
+/* ---- one task's change ---- */
+
+static bool ends_attempt(const struct moved *m)
+{
+    return m->from == BS_PROCESSING && m->event != BS_EV_ASK_CLOSE;
+}
+
+static void check_moves(struct sim *w, struct tale *t, const struct row *was, const struct row *is,
+                        const struct moved *moves, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && !w->broken; i++) {
+        const struct moved *m = &moves[i];
+        struct bs_step step = bs_fsm_step(m->from, m->event);
+
+        say(w, "moved %s %s -> %s by %s", is->request_id, m->from ? bs_state_name(m->from) : "-",
+            bs_state_name(m->to), bs_event_name(m->event));
+        atomic_fetch_add(&w->hits->moves[m->from][m->event], 1);
+        if (step.to != m->to)
+            broken(w, "%s went from %s by %s to %s", is->request_id,
+                   m->from ? bs_state_name(m->from) : "-", bs_event_name(m->event),
+                   bs_state_name(m->to));
+        if ((step.fx & BS_FX_ACTOR) && !m->by_person)
+            broken(w, "%s was changed by %s and nobody did it", is->request_id,
+                   bs_event_name(m->event));
+        if (m->event == BS_EV_CLAIM)
+            hit(w, DEED_CLAIM);
+        if (m->event == BS_EV_NO_HANDLER)
+            hit(w, DEED_ORPHANS);
+        if (m->event == BS_EV_PARK)
+            hit(w, DEED_PARKED);
+        if (ends_attempt(m))
+            check_ending(w, t, was, is, m);
+    }
+}
+
+static void check_counters(struct sim *w, const struct row *was, const struct row *is,
+                           const struct moved *moves, uint32_t n)
+{
+    int32_t claims = 0;
+    bool fresh = false;
+
+    for (uint32_t i = 0; i < n; i++) {
+        claims += moves[i].event == BS_EV_CLAIM;
+        fresh = fresh || moves[i].event == BS_EV_RETRY_FRESH;
+    }
+    if (is->attempt_no != was->attempt_no + claims)
+        broken(w, "%s: attempt %d became %d with %d claims", is->request_id, was->attempt_no,
+               is->attempt_no, claims);
+    if (claims ? is->token <= was->token : is->token != was->token)
+        broken(w, "%s: token %lld became %lld with %d claims", is->request_id,
+               (long long)was->token, (long long)is->token, claims);
+    if (is->version < was->version)
+        broken(w, "%s: version went back", is->request_id);
+    if (is->retry_count > is->max_retry_count)
+        broken(w, "%s: %d executions were counted, %d are allowed", is->request_id, is->retry_count,
+               is->max_retry_count);
+    if (!fresh && (is->retry_count < was->retry_count || is->crash_count < was->crash_count))
+        broken(w, "%s got a fresh budget from nobody", is->request_id);
+}
+
+/* The mark is sticky. */
+static void check_mark(struct sim *w, const struct tale *t, const struct row *was,
+                       const struct row *is, const struct moved *moves, uint32_t n)
+{
+    if (!was->unknown || is->unknown || is->state == BS_SUCCESS)
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        struct ending e = ending_of(w, t, moves[i].token);
+
+        if (ends_attempt(&moves[i]) && cleared(&e))
+            return;
+    }
+    broken(w, "%s is no longer unknown, and no look-up has said so", is->request_id);
+}
+
+static void check_shape(struct sim *w, const struct row *is)
+{
+    bool waits = is->state == BS_WAITING || is->state == BS_RETRY;
+
+    if (waits != (is->due_at != 0 || is->blocked) || (is->due_at != 0 && is->blocked))
+        broken(w, "%s is %s with due=%lld blocked=%d", is->request_id, bs_state_name(is->state),
+               (long long)is->due_at, is->blocked);
+    if (is->state == BS_FAILED)
+        broken(w, "%s rests in FAILED", is->request_id);
+    if ((is->state == BS_PROCESSING) != (is->locked_until != 0))
+        broken(w, "%s is %s with a lease until %lld", is->request_id, bs_state_name(is->state),
+               (long long)is->locked_until);
+    if (is->state == BS_MANUAL && !is->manual_code[0])
+        broken(w, "%s is in MANUAL and nobody knows why", is->request_id);
+    if (is->state == BS_CLOSED && !is->conclusion[0])
+        broken(w, "%s is CLOSED without a conclusion", is->request_id);
+}
+
+static uint32_t queue_of(const struct sim *w, const struct row *r)
+{
+    for (uint32_t i = 0; i < SIM_QUEUES; i++)
+        if (bs_str_is(w->confs[i].biz_type, r->biz_type))
+            return i;
+    return SIM_QUEUES;
+}
+
+static void check_lease(struct sim *w, struct tale *t, const struct row *was, const struct row *is)
+{
+    uint32_t q = queue_of(w, is);
+
+    if (is->state != BS_PROCESSING)
+        return;
+    if (is->token == was->token && is->locked_until < was->locked_until)
+        broken(w, "the lease of %s got shorter", is->request_id);
+    if (is->token == was->token && is->locked_until > was->locked_until)
+        hit(w, DEED_RENEW);
+    if (t->last_post && w->xs[t->last_post - 1].fence == is->token)
+        w->xs[t->last_post - 1].lease_until = (struct bs_time){ is->locked_until };
+    if (is->token != was->token && q < SIM_QUEUES && w->paused[q] && w->p.up &&
+        is->locked_at > w->paused_at[q].us)
+        broken(w, "%s was claimed while its queue is paused", is->request_id);
+}
+
+void check_row(struct sim *w, struct tale *t, const struct row *was, const struct row *is,
+               const struct moved *moves, uint32_t n)
+{
+    check_moves(w, t, was, is, moves, n);
+    if (!w->broken)
+        check_counters(w, was, is, moves, n);
+    if (!w->broken)
+        check_mark(w, t, was, is, moves, n);
+    if (!w->broken)
+        check_shape(w, is);
+    if (!w->broken)
+        check_lease(w, t, was, is);
+}
+
+/* ---- all tasks together ---- */
+
+static bool same_key(const struct row *a, const struct row *b)
+{
+    return a->serial_key[0] && strcmp(a->serial_key, b->serial_key) == 0;
+}
+
+static void check_holder(struct sim *w, const struct row *r)
+{
+    for (uint32_t i = 0; i < w->tales_n; i++) {
+        const struct row *o = &w->tales[i].row;
+
+        if (o != r && o->state == BS_PROCESSING && same_key(r, o))
+            broken(w, "%s and %s of one business object are PROCESSING at once", r->request_id,
+                   o->request_id);
+    }
+}
+
+static void check_blocked(struct sim *w, const struct row *r)
+{
+    for (uint32_t i = 0; i < w->tales_n; i++) {
+        const struct row *o = &w->tales[i].row;
+
+        if (same_key(r, o) && (o->state == BS_PROCESSING ||
+                               (o->due_at != 0 && strcmp(o->biz_type, r->biz_type) == 0)))
+            return;
+    }
+    broken(w, "%s is blocked and nothing will ever free it", r->request_id);
+}
+
+void check_together(struct sim *w)
+{
+    for (uint32_t i = 0; i < w->tales_n && !w->broken; i++) {
+        const struct row *r = &w->tales[i].row;
+
+        if (r->state == BS_PROCESSING && r->serial_key[0])
+            check_holder(w, r);
+        if (r->blocked)
+            check_blocked(w, r);
+    }
+}
+
+/* No task stays in PROCESSING beyond its lease plus one sweep, while nothing outside is wrong. */
+void check_leases(struct sim *w)
+{
+    if (!w->p.up || faults_active(w))
+        return;
+    for (uint32_t i = 0; i < w->tales_n && !w->broken; i++) {
+        const struct row *r = &w->tales[i].row;
+        int64_t since = BS_MAX(r->locked_until, w->well_since.us);
+
+        if (r->state == BS_PROCESSING && sim_now(w).us > since + 4000000)
+            broken(w, "%s is still PROCESSING %lld ms after its lease", r->request_id,
+                   (long long)(sim_now(w).us - r->locked_until) / 1000);
+    }
+}
+
+/* After a graceful end nothing of this process is held. */
+void check_drained(struct sim *w)
+{
+    for (uint32_t i = 0; i < w->tales_n && !w->broken; i++) {
+        const struct row *r = &w->tales[i].row;
+
+        if (r->state == BS_PROCESSING && r->locked_at >= w->p.started_at.us)
+            broken(w, "%s is left in PROCESSING by a process that ended by itself", r->request_id);
+    }
+}
+
+/* ---- a call that begins ---- */
+
+static void check_fence(struct sim *w, const struct exchange *x, const struct tale *t)
+{
+    const struct row *r = &t->row;
+    const struct bs_queue_conf *q = &w->confs[x->queue];
+
+    if (t->last_post && x->fence <= t->last_fence)
+        broken(w, "%s is called with fence %lld after %lld", r->request_id, (long long)x->fence,
+               (long long)t->last_fence);
+    if (r->state != BS_PROCESSING || r->token != x->fence)
+        broken(w, "%s is called with fence %lld, which is not its lease (%s, %lld)", r->request_id,
+               (long long)x->fence, bs_state_name(r->state), (long long)r->token);
+    if (sim_now(w).us >= r->locked_until || (!q->renew && x->deadline.us > r->locked_until))
+        broken(w, "%s is called with %lld ms left of its lease", r->request_id,
+               (long long)(r->locked_until - sim_now(w).us) / 1000);
+}
+
+static void check_looked(struct sim *w, const struct exchange *x, const struct tale *t)
+{
+    if (w->confs[x->queue].look == BS_LOOK_NONE)
+        return;
+    const struct exchange *l = t->last_look ? &w->xs[t->last_look - 1] : NULL;
+
+    if (!l || l->fence != x->fence || l->verdict != BS_VERDICT_GO_ON || l->look_final)
+        broken(w, "%s is called without a look-up that says go on", t->row.request_id);
+}
+
+static void check_overlap(struct sim *w, const struct exchange *x, const struct tale *t)
+{
+    for (uint32_t i = w->xs_live; i < w->xs_n && !w->broken; i++) {
+        const struct exchange *y = &w->xs[i];
+
+        if (y == x || y->is_look || y->end.us <= x->start.us || y->sent_at.us == BS_NEVER.us)
+            continue;
+        if (y->lease_until.us > x->start.us && same_key(&t->row, &w->tales[y->tale].row))
+            broken(w, "calls of %s and %s overlap at the shop and the first one's lease holds",
+                   t->row.request_id, w->tales[y->tale].row.request_id);
+    }
+}
+
+static void check_room(struct sim *w, const struct exchange *x, const struct tale *t)
+{
+    uint32_t running = 0, suspects = 0;
+
+    for (uint32_t i = w->xs_live; i < w->xs_n; i++) {
+        const struct exchange *y = &w->xs[i];
+
+        if (!y->call)
+            continue;
+        running += y->queue == x->queue;
+        suspects += y != x && w->tales[y->tale].row.crash_count >= 2;
+    }
+    if (running > w->confs[x->queue].concurrency)
+        broken(w, "%u calls run in a queue with concurrency %u", running,
+               w->confs[x->queue].concurrency);
+    if (t->row.crash_count >= 2 && suspects)
+        broken(w, "two suspects run at once in one process");
+}
+
+void check_post(struct sim *w, struct exchange *x)
+{
+    struct tale *t = &w->tales[x->tale];
+
+    x->lease_until = (struct bs_time){ t->row.locked_until };
+    check_fence(w, x, t);
+    if (!w->broken)
+        check_looked(w, x, t);
+    if (!w->broken)
+        check_overlap(w, x, t);
+    if (!w->broken)
+        check_room(w, x, t);
+    t->posts++;
+    t->last_post = (uint32_t)(x - w->xs) + 1;
+    t->last_fence = x->fence;
+}
+
+/* ---- the end ---- */
+
+static void check_tale_end(struct sim *w, uint32_t i)
+{
+    const struct tale *t = &w->tales[i];
+    const struct row *r = &t->row;
+    uint32_t q = queue_of(w, r);
+
+    atomic_fetch_add(&w->hits->ends[r->state], 1);
+    if (r->state != BS_SUCCESS && r->state != BS_CLOSED && r->state != BS_MANUAL)
+        broken(w, "%s ends in %s", r->request_id, bs_state_name(r->state));
+    if (r->state == BS_SUCCESS && q < SIM_QUEUES && w->confs[q].policy.effect == BS_EFFECT_MONEY &&
+        shop_effects(w, i) != 1)
+        broken(w, "%s is a SUCCESS with %u effects", r->request_id, shop_effects(w, i));
+    if (t->acked && r->amount != t->acked_amount)
+        broken(w, "%s is not what was acknowledged", r->request_id);
+}
+
+static void check_by_store(struct sim *w)
+{
+    BS_CLEANUP(bs_buf_free) struct bs_buf report = { .max = 65536 };
+    struct bs_store_options o = { .url = w->url, .mode = BS_STORE_READER };
+    struct bs_store *s = NULL;
+    struct bs_err err = { 0 };
+
+    bs_rc rc = bs_store_open(&o, &s, &err);
+    if (rc == BS_OK)
+        rc = bs_store_check(s, &report, &err);
+    if (rc != BS_OK)
+        broken(w, "the store cannot check itself: %s", err.msg);
+    else if (report.len)
+        broken(w, "check-store: %.*s", (int)BS_MIN(report.len, 300), report.p);
+    bs_store_close(s);
+}
+
+void check_end(struct sim *w)
+{
+    for (uint32_t i = 0; i < w->tales_n && !w->broken; i++)
+        check_tale_end(w, i);
+    if (!w->broken && w->opt.tasks >= 50 && w->intents_n < 50)
+        broken(w, "only %u submissions", w->intents_n);
+    if (!w->broken && w->faults < 20)
+        broken(w, "only %u faults", w->faults);
+    if (!w->broken)
+        check_by_store(w);
+}

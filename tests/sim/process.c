@@ -1,0 +1,241 @@
+/* The living process: the production actors on one store, stepped one at a time, killed between two
+ * steps, or asked to end. */
+#include "sim.h"
+
+static void on_hints(void *ctx, const struct bs_hints *hints)
+{
+    struct sim *w = (struct sim *)ctx;
+
+    if (w->p.engine)
+        bs_engine_hints(w->p.engine, hints);
+}
+
+static void on_health(void *ctx, bool healthy, const struct bs_err *err)
+{
+    struct sim *w = (struct sim *)ctx;
+
+    say(w, "the store is %s%s%s", healthy ? "well" : "failing: ", healthy ? "" : "",
+        healthy || !err ? "" : err->msg);
+}
+
+/* A paused queue is remembered by the store, not by the process. */
+static void recall_pauses(struct sim *w, struct bs_store *s, bool *ret_paused)
+{
+    BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
+    struct bs_queue_row *rows = NULL;
+    uint32_t n = 0;
+    struct bs_err err = { 0 };
+
+    if (bs_store_queues(s, &a, &rows, &n, &err) != BS_OK) {
+        broken(w, "the queues cannot be read at start: %s", err.msg);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t q = 0; q < SIM_QUEUES; q++)
+            if (rows[i].paused && bs_str_eq(rows[i].biz_type, w->confs[q].biz_type))
+                ret_paused[q] = true;
+}
+
+static bool start_committer(struct sim *w, bool *ret_paused)
+{
+    struct bs_err err = { 0 };
+    struct bs_store *store = NULL;
+    struct bs_store_options so = { .url = w->url, .mode = BS_STORE_WRITER, .cache_kib = 512 };
+
+    so.db = faults_wrap(w);
+    if (!so.db)
+        return false;
+    bs_rc rc = bs_store_open(&so, &store, &err);
+    if (rc != BS_OK) {
+        say(w, "the store does not open: %s", err.msg);
+        if (!faults_active(w))
+            broken(w, "the store does not open although it is well: %s", err.msg);
+        return false;
+    }
+    recall_pauses(w, store, ret_paused);
+    struct bs_committer_options co = { .store = store,
+                                       .clock = &w->clock.base,
+                                       .on_hints = on_hints,
+                                       .hints_ctx = w,
+                                       .on_health = on_health,
+                                       .health_ctx = w };
+    for (int i = 0; i < BS_RANK_COUNT; i++)
+        co.caps[i] = w->opt.caps[i];
+    rc = bs_committer_new(&co, &w->p.committer, &err);
+    BS_ASSERT(rc == BS_OK);
+    return true;
+}
+
+static void start_engine(struct sim *w)
+{
+    struct bs_err err = { 0 };
+    struct process *p = &w->p;
+    struct net *net = net_new(w);
+
+    struct bs_engine_options eo = { .queues = &w->slot,
+                                    .committer = p->committer,
+                                    .caller = &net->base,
+                                    .clock = &w->clock.base,
+                                    .ids = &p->ids,
+                                    .node = bs_str_of(p->node),
+                                    .seed = w->seed * 1000 + p->incarnation,
+                                    .calls_max = w->opt.calls_max,
+                                    .orphans_after = BS_SEC(20) };
+    bs_rc rc = bs_engine_new(&eo, &p->engine, &err);
+    BS_ASSERT(rc == BS_OK);
+    p->net = net;
+    p->seats[ACTOR_COMMITTER].actor = bs_committer_actor(p->committer);
+    p->seats[ACTOR_SCHEDULER].actor = bs_engine_scheduler(p->engine);
+    p->seats[ACTOR_EXECUTOR].actor = bs_engine_executor(p->engine);
+    p->seats[ACTOR_REAPER].actor = bs_engine_reaper(p->engine);
+}
+
+bool process_start(struct sim *w)
+{
+    struct process *p = &w->p;
+    uint32_t incarnation = p->incarnation + 1;
+    bool paused[SIM_QUEUES] = { false };
+
+    *p = (struct process){ .incarnation = incarnation };
+    (void)snprintf(p->node, sizeof(p->node), "node-%u", incarnation);
+    p->started_at = sim_now(w);
+    bs_ids_init(&p->ids, 1);
+    w->gone = w->opt.vanish && !w->quiet && chance(w, 35);
+    atomic_store(&w->slot.now, w->gone ? &w->less : &w->all);
+    if (!start_committer(w, paused)) {
+        p->down_until = bs_time_add(sim_now(w), BS_SEC(1));
+        return false;
+    }
+    start_engine(w);
+    for (uint32_t i = 0; i < SIM_QUEUES; i++) {
+        w->paused[i] = paused[i];
+        w->paused_at[i] = sim_now(w);
+        if (paused[i])
+            bs_engine_pause(p->engine, w->confs[i].biz_type, true);
+    }
+    if (w->gone)
+        fault_hit(w, FAULT_QUEUE_GONE);
+    p->up = true;
+    w->well_since = sim_now(w);
+    say(w, "process %u is up%s", incarnation, w->gone ? " without its last queue" : "");
+    return true;
+}
+
+void process_end(struct sim *w, const char *how)
+{
+    struct process *p = &w->p;
+
+    say(w, "process %u: %s", p->incarnation, how);
+    w->crashing = true;
+    struct bs_engine_figures f;
+    bs_engine_figures(p->engine, &f);
+    atomic_fetch_add(&w->hits->deeds[DEED_FINISH_STALE], f.stale);
+    bs_committer_free(p->committer);
+    bs_engine_free(p->engine);
+    w->crashing = false;
+    w->db = NULL;
+    if (w->works_out != 0)
+        broken(w, "%u works were never answered", w->works_out);
+    p->committer = NULL;
+    p->engine = NULL;
+    p->net = NULL;
+    p->up = false;
+    p->draining = false;
+    p->down_until = bs_time_add(sim_now(w), some_ms(w, 60, chance(w, 20) ? 20000 : 1500));
+}
+
+void process_drain(struct sim *w)
+{
+    struct process *p = &w->p;
+
+    p->draining = true;
+    p->drain_until = bs_time_add(sim_now(w), some_ms(w, 0, 4000));
+    bs_engine_drain(p->engine, p->drain_until);
+    say(w, "process %u: asked to end", p->incarnation);
+}
+
+/* Over when everything is settled; a failing store can hold it up, then it is killed. */
+void process_watch_drain(struct sim *w)
+{
+    struct process *p = &w->p;
+
+    if (!p->up || !p->draining)
+        return;
+    if (bs_engine_idle(p->engine)) {
+        check_drained(w);
+        process_end(w, "ended, everything settled");
+        return;
+    }
+    struct bs_time patience = bs_time_max(p->drain_until, w->well_since);
+
+    if (sim_now(w).us > bs_time_add(patience, BS_SEC(10)).us && !faults_active(w))
+        broken(w, "a drain does not end");
+    else if (sim_now(w).us > bs_time_add(p->drain_until, BS_SEC(60)).us)
+        process_end(w, "killed while it drained");
+}
+
+/* ---- steps ---- */
+
+/* When this seat is to be stepped: at once with mail, else when it asked for it. */
+static struct bs_time seat_due(const struct sim *w, uint32_t i)
+{
+    const struct seat *s = &w->p.seats[i];
+    struct bs_time due = s->next;
+
+    if (!s->asleep || !s->actor->in->sleeping)
+        due = BS_TIME_NONE;
+    if (i == ACTOR_EXECUTOR)
+        due = bs_time_min(due, net_next(w->p.net));
+    return bs_time_max(due, s->stalled);
+}
+
+struct bs_time process_next(struct sim *w)
+{
+    struct bs_time next = BS_NEVER;
+
+    if (!w->p.up)
+        return w->p.down_until;
+    for (uint32_t i = 0; i < ACTORS; i++)
+        next = bs_time_min(next, seat_due(w, i));
+    return next;
+}
+
+static void step_seat(struct sim *w, uint32_t i)
+{
+    struct seat *s = &w->p.seats[i];
+
+    bs_mailbox_disarm(s->actor->in);
+    s->next = s->actor->step(s->actor, sim_now(w));
+    s->asleep = bs_mailbox_arm(s->actor->in);
+    say(w, "step %s -> %lld", s->actor->name,
+        s->next.us == BS_NEVER.us ? -1LL : (long long)(s->next.us - sim_now(w).us));
+}
+
+/* One of those that are ready, by the seed; without honesty also one that is not. */
+bool process_step(struct sim *w)
+{
+    uint32_t ready[ACTORS], n = 0;
+
+    if (!w->p.up) {
+        if (w->p.down_until.us > sim_now(w).us)
+            return false;
+        (void)process_start(w);
+        return true;
+    }
+    for (uint32_t i = 0; i < ACTORS; i++)
+        if (seat_due(w, i).us <= sim_now(w).us)
+            ready[n++] = i;
+    if (n == 0 && (w->opt.honest || w->quiet))
+        return false;
+    if (n == 0) {
+        if (!chance(w, 30))
+            return false;
+        for (uint32_t i = 0; i < ACTORS; i++)
+            if (w->p.seats[i].stalled.us <= sim_now(w).us)
+                ready[n++] = i;
+        if (n == 0)
+            return false;
+    }
+    step_seat(w, ready[below(w, n)]);
+    return true;
+}

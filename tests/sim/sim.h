@@ -1,0 +1,308 @@
+/* One simulated world: a living process (committer, scheduler, executor, reaper), its real SQLite
+ * store, a shop behind a pretended network, clients, operators, and what a god would know of all of
+ * it. One seed decides everything; one thread; a virtual clock. */
+#pragma once
+
+#include "base/rng.h"
+#include "base/text.h"
+#include "db/faulty.h"
+#include "door/door.h"
+#include "engine/engine.h"
+#include "hits.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    SIM_QUEUES = 6,
+    SIM_INTENTS = 512,
+    SIM_TALES = 1024,
+    SIM_EXCHANGES = 32768,
+    SIM_TEXT = 72,
+    SIM_ACTS = 1024,
+};
+
+/* ---- the shop ---- */
+
+/* What the shop and the network make of one call: decided when it starts. */
+enum truth {
+    TRUTH_OPEN, /* no reply has reached the caller */
+    TRUTH_SUCCESS,
+    TRUTH_FINISHED,
+    TRUTH_FAILED,
+    TRUTH_UNKNOWN,
+    TRUTH_MANUAL,
+    TRUTH_NOT_PROCESSED,
+    TRUTH_CANCELLED,
+};
+
+/* One HTTP exchange as the world knows it. */
+struct exchange {
+    bool is_look;
+    uint32_t tale;  /* index of the task */
+    uint32_t queue; /* index of the queue */
+    int64_t fence;
+    uint32_t incarnation;
+    enum sim_plan plan;
+    enum truth truth; /* what the planned reply means once it is delivered */
+    enum bs_verdict verdict;
+    bool clears;     /* a look-up whose verdict clears the unknown mark */
+    bool look_final; /* a look-up after which the handler is not called  */
+    struct bs_time start, sent_at, effect_at, end, client_end, deadline;
+    struct bs_time lease_until; /* the greatest that was seen for this token */
+    struct bs_time delivered_at;
+    bool delivered, cancelled, dead; /* dead: its process is gone */
+    bool effect_done;
+    int status;
+    enum bs_wire wire;
+    struct bs_retry_after wish;
+    struct bs_call *call; /* while the process lives and waits */
+    char body[512];
+    size_t body_n;
+    bool long_body;
+};
+
+/* ---- a task's row as last read, and what is known of it ---- */
+
+struct row {
+    int64_t id;
+    char request_id[SIM_TEXT], serial_key[160], effect_key[160], manual_code[40], biz_type[40];
+    char conclusion[24], last_code[72];
+    enum bs_state state;
+    int32_t retry_count, max_retry_count, attempt_no, crash_count, priority;
+    bool unknown, blocked, running; /* running: holds its serial key */
+    int32_t pending;
+    int64_t next_at, due_at, locked_at, locked_until, token, version, amount, created_at;
+};
+
+/* One transition as the log tells it. */
+struct moved {
+    int64_t at, token;
+    enum bs_event event;
+    enum bs_state from, to;
+    int32_t attempt_no;
+    bool by_person;
+};
+
+struct tale {
+    struct row row;
+    bool present;
+    bool acked; /* somebody was told that it exists */
+    int64_t acked_amount;
+    uint32_t posts;     /* how many POSTs the shop saw          */
+    uint32_t last_post; /* index + 1 of the newest POST         */
+    uint32_t last_look; /* index + 1 of the newest look-up whose reply was delivered */
+    int64_t last_fence; /* of the newest POST that arrived */
+};
+
+/* ---- clients ---- */
+
+/* One business request, repeated until its answer is heard. */
+struct intent {
+    char request_id[SIM_TEXT], biz_id[SIM_TEXT], order_no[SIM_TEXT], extra[96];
+    char biz_type[40];
+    uint32_t queue; /* SIM_QUEUES: an unknown one (parked) */
+    uint32_t group; /* the first intent with this request_id */
+    int64_t amount;
+    uint32_t variant;
+    uint32_t sends; /* of the group: counted at the group's first */
+    uint32_t in_flight;
+    bool heard; /* a final answer arrived */
+    bool park;
+    struct bs_time next_at;
+};
+
+/* One human action and what was heard of it. */
+struct act {
+    int64_t task_id; /* 0: not about a task */
+    enum bs_op_kind kind;
+    enum bs_action action;
+    bool answered;
+    bs_rc rc;
+    uint32_t queue;
+    bool paused;
+};
+
+/* ---- the process ---- */
+
+struct net {
+    struct bs_caller base;
+    struct sim *sim;
+    struct bs_call *running, *ended, *ended_tail;
+};
+
+enum { ACTOR_COMMITTER, ACTOR_SCHEDULER, ACTOR_EXECUTOR, ACTOR_REAPER, ACTORS };
+
+struct seat {
+    struct bs_actor *actor;
+    struct bs_time next;    /* when it asked to be stepped */
+    struct bs_time stalled; /* not stepped before          */
+    bool asleep;            /* armed: only mail or a wake ends it early */
+};
+
+struct process {
+    bool up;
+    uint32_t incarnation;
+    char node[24];
+    struct bs_time started_at, down_until;
+    bool draining;
+    struct bs_time drain_until;
+    struct bs_committer *committer;
+    struct bs_engine *engine;
+    struct net *net;
+    struct bs_ids ids;
+    struct seat seats[ACTORS];
+};
+
+/* What one seed chose. */
+struct options {
+    uint32_t tasks, queues;
+    uint32_t fail_pct, look_fail_pct;
+    uint32_t calls_max;
+    struct bs_span fault_every, act_every, submit_every, fault_phase;
+    bool honest; /* no step that nobody asked for */
+    bool crashes, drains, jumps, stalls, acts;
+    bool vanish;                  /* some incarnations do not know the last queue */
+    uint32_t caps[BS_RANK_COUNT]; /* of the committer's lanes; 0: as usual */
+};
+
+struct sim {
+    uint64_t seed;
+    struct bs_rng rng;
+    struct options opt;
+    struct bs_clock_manual clock;
+    struct bs_time begun;
+    char dir[96], path[128], url[144];
+    struct hits *hits;
+
+    struct bs_queue_conf confs[SIM_QUEUES];
+    struct bs_queue_conf confs_less[SIM_QUEUES];
+    struct bs_queues all, less; /* less: the last one is taken away */
+    struct bs_queues_slot slot;
+    bool gone; /* `less` is in force */
+    bool paused[SIM_QUEUES];
+    struct bs_time paused_at[SIM_QUEUES];
+
+    struct process p;
+    struct bs_db *db; /* the injector around the real driver; owned by the store */
+    struct bs_time full_until, shaky_until;
+    struct bs_time well_since; /* since when nothing outside has been wrong */
+    uint32_t armed;            /* the n-th matching call from now fails; 0: none */
+    bool armed_commit, armed_crash;
+    enum bs_fault_when armed_when;
+    bool crash_now; /* the process dies when this step is over */
+    uint32_t jumps;
+
+    struct exchange *xs;
+    uint32_t xs_n;
+    uint32_t xs_live; /* all before this one are over */
+    enum { SHOP_NORMAL, SHOP_BAD, SHOP_DOWN, SHOP_HEALTHY } shop;
+    struct bs_time shop_until;
+
+    struct intent *intents;
+    uint32_t intents_n;
+    struct bs_time next_submit;
+    struct act *acts;
+    uint32_t acts_n;
+    struct bs_time next_act, next_fault;
+    struct sub *answers; /* to be checked when the step is over */
+    uint32_t works_out;  /* works that the committer holds */
+
+    struct tale *tales;
+    uint32_t tales_n;
+    uint32_t slots[SIM_TALES * 2]; /* index + 1, open addressing by id */
+    sqlite3 *eye;                  /* the checker's own connection */
+    sqlite3_stmt *eye_rows, *eye_log, *eye_version;
+    int64_t eye_at;
+    uint32_t looks_taken;
+
+    bool crashing; /* answers are not heard */
+    bool quiet;
+    uint32_t faults, spins;
+    struct bs_time next_tidy;
+    uint64_t steps;
+    bool trace;
+    uint64_t hash;
+    bool broken;
+    char why[512];
+};
+
+/* world.c */
+bool sim_run(struct sim *w);
+BS_PRINTF(2, 3) void say(struct sim *w, const char *fmt, ...);
+/* A promise is broken: the first one is kept and ends the seed. */
+BS_PRINTF(2, 3) void broken(struct sim *w, const char *fmt, ...);
+static inline struct bs_time sim_now(const struct sim *w)
+{
+    return w->clock.at;
+}
+static inline uint32_t below(struct sim *w, uint32_t n)
+{
+    return (uint32_t)bs_rng_below(&w->rng, n);
+}
+static inline bool chance(struct sim *w, uint32_t pct)
+{
+    return below(w, 100) < pct;
+}
+static inline struct bs_span some_ms(struct sim *w, uint32_t least, uint32_t most)
+{
+    return BS_MS(least + below(w, most - least + 1));
+}
+void fault_hit(struct sim *w, enum sim_fault f);
+
+/* setup.c */
+void sim_choose(struct sim *w, uint32_t tasks);
+
+/* process.c */
+bool process_start(struct sim *w);
+void process_end(struct sim *w, const char *how);
+/* Earliest instant at which some seat wants a step; and steps one of those that are ready. */
+struct bs_time process_next(struct sim *w);
+bool process_step(struct sim *w);
+void process_drain(struct sim *w);
+void process_watch_drain(struct sim *w);
+
+/* net.c */
+struct net *net_new(struct sim *w);
+struct bs_time net_next(const struct net *n);
+/* shop.c: everything that happens at the shop up to an instant; and the next such instant. */
+void shop_run(struct sim *w, struct bs_time until);
+struct bs_time shop_next(const struct sim *w);
+void shop_plan_post(struct sim *w, struct exchange *x);
+void shop_plan_look(struct sim *w, struct exchange *x);
+void shop_judge_post(struct sim *w, struct exchange *x, const struct bs_call *call);
+uint32_t shop_effects(const struct sim *w, uint32_t tale);
+
+/* clients.c */
+void clients_step(struct sim *w);
+struct bs_time clients_next(const struct sim *w);
+bool clients_done(const struct sim *w);
+void clients_check_answers(struct sim *w);
+/* people.c */
+void people_step(struct sim *w);
+void people_resume_all(struct sim *w);
+/* faults.c */
+struct bs_db *faults_wrap(struct sim *w);
+void faults_step(struct sim *w);
+void faults_lift(struct sim *w);
+bool faults_active(const struct sim *w);
+
+/* view.c: the only file that knows the schema. */
+bool view_open(struct sim *w);
+void view_close(struct sim *w);
+/* Reads what has changed and hands each change to check.c. */
+void view_look(struct sim *w);
+/* The whole store against itself, by SQL. */
+void view_check_all(struct sim *w, bool last);
+struct tale *tale_of(struct sim *w, int64_t id);
+struct tale *tale_of_request(struct sim *w, const char *request_id, size_t n);
+
+/* check.c */
+void check_row(struct sim *w, struct tale *t, const struct row *was, const struct row *is,
+               const struct moved *moves, uint32_t n);
+void check_together(struct sim *w);
+void check_leases(struct sim *w);
+void check_drained(struct sim *w);
+void check_post(struct sim *w, struct exchange *x);
+void check_end(struct sim *w);

@@ -1,0 +1,377 @@
+/* The checker's eye: reads the store by its own connection and its own SQL, after every step that
+ * changed it. The only file that knows the schema. */
+#include "sim.h"
+
+#include <string.h>
+
+#define ROWS_SQL                                                                                   \
+    "SELECT id, version, task_status, retry_count, max_retry_count, attempt_no, crash_count, "     \
+    "priority, outcome_unknown, blocked_key IS NOT NULL, close_pending, next_execute_at, due_at, " \
+    "locked_at, locked_until, lease_token, amount, created_at, request_id, biz_type, serial_key, " \
+    "effect_key, manual_code, conclusion, last_error_code, run_key FROM task ORDER BY id"
+#define LOG_SQL                                                                                    \
+    "SELECT at, event, from_status, to_status, attempt_no, token, claimed_at IS NOT NULL, "        \
+    "via_failed, operator IS NOT NULL FROM task_log "                                              \
+    "WHERE task_id = ?1 AND version > ?2 AND to_status IS NOT NULL ORDER BY version, id"
+
+enum { MOVES_MAX = 32 };
+
+static struct bs_str text_at(sqlite3_stmt *s, int col)
+{
+    const char *p = (const char *)sqlite3_column_text(s, col);
+
+    return (struct bs_str){ p ? p : "", p ? (size_t)sqlite3_column_bytes(s, col) : 0 };
+}
+
+static void copy_text(char *to, size_t max, struct bs_str s)
+{
+    BS_ASSERT(s.n < max);
+    memcpy(to, s.p, s.n);
+    to[s.n] = '\0';
+}
+
+bool view_open(struct sim *w)
+{
+    return sqlite3_open_v2(w->path, &w->eye, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+           sqlite3_prepare_v2(w->eye, ROWS_SQL, -1, &w->eye_rows, NULL) == SQLITE_OK &&
+           sqlite3_prepare_v2(w->eye, LOG_SQL, -1, &w->eye_log, NULL) == SQLITE_OK &&
+           sqlite3_prepare_v2(w->eye, "PRAGMA data_version", -1, &w->eye_version, NULL) ==
+               SQLITE_OK;
+}
+
+void view_close(struct sim *w)
+{
+    sqlite3_finalize(w->eye_rows);
+    sqlite3_finalize(w->eye_log);
+    sqlite3_finalize(w->eye_version);
+    sqlite3_close(w->eye);
+    w->eye = NULL;
+}
+
+/* ---- which task ---- */
+
+static uint32_t *slot_of(struct sim *w, int64_t id)
+{
+    uint32_t at = (uint32_t)(((uint64_t)id * 0x9e3779b97f4a7c15u) >> 40) % BS_COUNT(w->slots);
+
+    while (w->slots[at] && w->tales[w->slots[at] - 1].row.id != id)
+        at = (at + 1) % (uint32_t)BS_COUNT(w->slots);
+    return &w->slots[at];
+}
+
+struct tale *tale_of(struct sim *w, int64_t id)
+{
+    uint32_t *slot = slot_of(w, id);
+
+    return *slot ? &w->tales[*slot - 1] : NULL;
+}
+
+struct tale *tale_of_request(struct sim *w, const char *request_id, size_t n)
+{
+    for (uint32_t i = 0; i < w->tales_n; i++)
+        if (w->tales[i].present && strlen(w->tales[i].row.request_id) == n &&
+            memcmp(w->tales[i].row.request_id, request_id, n) == 0)
+            return &w->tales[i];
+    return NULL;
+}
+
+static struct tale *new_tale(struct sim *w, int64_t id)
+{
+    BS_ASSERT(w->tales_n < SIM_TALES);
+    uint32_t *slot = slot_of(w, id);
+    struct tale *t = &w->tales[w->tales_n++];
+
+    *t = (struct tale){ .row = { .id = id } };
+    *slot = w->tales_n;
+    return t;
+}
+
+/* ---- reading ---- */
+
+static void read_numbers(sqlite3_stmt *s, struct row *r)
+{
+    r->version = sqlite3_column_int64(s, 1);
+    r->state = bs_state_parse(text_at(s, 2));
+    r->retry_count = sqlite3_column_int(s, 3);
+    r->max_retry_count = sqlite3_column_int(s, 4);
+    r->attempt_no = sqlite3_column_int(s, 5);
+    r->crash_count = sqlite3_column_int(s, 6);
+    r->priority = sqlite3_column_int(s, 7);
+    r->unknown = sqlite3_column_int(s, 8) != 0;
+    r->blocked = sqlite3_column_int(s, 9) != 0;
+    r->pending = sqlite3_column_int(s, 10);
+    r->next_at = sqlite3_column_int64(s, 11);
+    r->due_at = sqlite3_column_int64(s, 12);
+    r->locked_at = sqlite3_column_int64(s, 13);
+    r->locked_until = sqlite3_column_int64(s, 14);
+    r->token = sqlite3_column_int64(s, 15);
+    r->amount = sqlite3_column_int64(s, 16);
+    r->created_at = sqlite3_column_int64(s, 17);
+    r->running = sqlite3_column_type(s, 25) != SQLITE_NULL;
+}
+
+/* What a task keeps for its life is read once; whether it really stays is checked by amount and at
+ * the end. */
+static void read_texts(sqlite3_stmt *s, struct row *r, bool first)
+{
+    if (first) {
+        copy_text(r->request_id, sizeof(r->request_id), text_at(s, 18));
+        copy_text(r->biz_type, sizeof(r->biz_type), text_at(s, 19));
+        copy_text(r->serial_key, sizeof(r->serial_key), text_at(s, 20));
+        copy_text(r->effect_key, sizeof(r->effect_key), text_at(s, 21));
+    }
+    copy_text(r->manual_code, sizeof(r->manual_code), text_at(s, 22));
+    copy_text(r->conclusion, sizeof(r->conclusion), text_at(s, 23));
+    copy_text(r->last_code, sizeof(r->last_code), text_at(s, 24));
+}
+
+/* ---- which way it went: the log's rows, in the order of versions, as single moves ---- */
+
+struct path {
+    struct sim *w;
+    const struct row *is;
+    struct moved moves[MOVES_MAX];
+    uint32_t n;
+    uint32_t writes; /* versions that these moves explain */
+    enum bs_state at;
+};
+
+static void path_add(struct path *p, enum bs_event event, enum bs_state to, struct moved m)
+{
+    BS_ASSERT(p->n < MOVES_MAX);
+    m.event = event;
+    m.from = p->at;
+    m.to = to;
+    p->moves[p->n++] = m;
+    p->at = to;
+}
+
+static void path_claim(struct path *p, struct moved m)
+{
+    m.by_person = false;
+    path_add(p, BS_EV_CLAIM, BS_PROCESSING, m);
+    p->writes++;
+}
+
+static void path_log(struct path *p, sqlite3_stmt *s)
+{
+    struct moved m = { .at = sqlite3_column_int64(s, 0),
+                       .attempt_no = sqlite3_column_int(s, 4),
+                       .token = sqlite3_column_int64(s, 5),
+                       .by_person = sqlite3_column_int(s, 8) != 0 };
+    enum bs_event event = bs_event_parse(text_at(s, 1));
+    enum bs_state from = bs_state_parse(text_at(s, 2));
+    enum bs_state to = bs_state_parse(text_at(s, 3));
+
+    if (event == BS_EVENT_COUNT || to == BS_STATE_NONE) {
+        broken(p->w, "the log of %lld has an unknown event or state", (long long)p->is->id);
+        return;
+    }
+    if (p->at != BS_PROCESSING && (sqlite3_column_int(s, 6) || event == BS_EV_ASK_CLOSE))
+        path_claim(p, m);
+    if (p->at != BS_PROCESSING && p->at != from)
+        broken(p->w, "the log of %lld says %s from %s, but it was %s", (long long)p->is->id,
+               bs_event_name(event), bs_state_name(from), bs_state_name(p->at));
+    p->writes++;
+    if (sqlite3_column_int(s, 7)) {
+        path_add(p, event, BS_FAILED, m);
+        event = BS_EV_ESCALATE;
+    }
+    path_add(p, event, to, m);
+}
+
+static void path_read(struct sim *w, struct path *p, const struct row *was)
+{
+    sqlite3_stmt *s = w->eye_log;
+
+    sqlite3_bind_int64(s, 1, p->is->id);
+    sqlite3_bind_int64(s, 2, was->version);
+    while (sqlite3_step(s) == SQLITE_ROW && !w->broken)
+        path_log(p, s);
+    sqlite3_reset(s);
+    if (p->at != BS_PROCESSING && p->is->state == BS_PROCESSING)
+        path_claim(p, (struct moved){ .at = p->is->locked_at,
+                                      .token = p->is->token,
+                                      .attempt_no = p->is->attempt_no });
+}
+
+static void follow(struct sim *w, struct tale *t, const struct row *was, const struct row *is)
+{
+    struct path p = { .w = w, .is = is, .at = was->state };
+
+    if (is->version != was->version)
+        path_read(w, &p, was);
+    if (w->broken)
+        return;
+    if (p.at != is->state)
+        broken(w, "task %lld is %s, but its log ends with %s", (long long)is->id,
+               bs_state_name(is->state), bs_state_name(p.at));
+    if (is->version != was->version + (int64_t)p.writes)
+        broken(w, "task %lld went from version %lld to %lld with %u logged changes",
+               (long long)is->id, (long long)was->version, (long long)is->version, p.writes);
+    check_row(w, t, was, is, p.moves, p.n);
+}
+
+static uint32_t read_rows(struct sim *w)
+{
+    sqlite3_stmt *s = w->eye_rows;
+    uint32_t seen = 0;
+
+    while (sqlite3_step(s) == SQLITE_ROW && !w->broken) {
+        int64_t id = sqlite3_column_int64(s, 0);
+        struct tale *t = tale_of(w, id);
+        bool first = !t;
+
+        if (!t)
+            t = new_tale(w, id);
+        struct row was = t->row;
+        struct row is = was;
+
+        seen++;
+        read_numbers(s, &is);
+        if (is.version != was.version || first)
+            read_texts(s, &is, first);
+        if (!first && is.amount != was.amount)
+            broken(w, "the content of task %lld changed", (long long)id);
+        if (!first && memcmp(&is, &was, sizeof(is)) == 0)
+            continue;
+        t->present = true;
+        t->row = is;
+        follow(w, t, &was, &is);
+    }
+    sqlite3_reset(s);
+    return seen;
+}
+
+void view_look(struct sim *w)
+{
+    if (!w->eye)
+        return;
+    int step = sqlite3_step(w->eye_version);
+    int64_t version = step == SQLITE_ROW ? sqlite3_column_int64(w->eye_version, 0) : -1;
+
+    sqlite3_reset(w->eye_version);
+    if (version == w->eye_at)
+        return;
+    w->eye_at = version;
+    w->looks_taken++;
+    atomic_fetch_add(&w->hits->commits, 1);
+    uint32_t seen = read_rows(w);
+
+    if (seen != w->tales_n && !w->broken)
+        broken(w, "%u tasks have disappeared", w->tales_n - seen);
+    if (!w->broken)
+        check_together(w);
+    if (!w->broken && w->looks_taken % 40 == 0)
+        view_check_all(w, false);
+}
+
+/* ---- the store against itself ---- */
+
+/* Each statement gives what is wrong, a line a row. */
+static const char *const whole[] = {
+    "SELECT 'queue_stat of ' || biz_type || ' ' || task_status || ' is off by ' || sum(n) || '/' "
+    "|| "
+    "sum(unknown) || '/' || sum(amount) FROM (SELECT biz_type, task_status, currency, sum(n) AS n, "
+    "sum(amount) AS amount, sum(unknown) AS unknown FROM queue_stat GROUP BY 1, 2, 3 UNION ALL "
+    "SELECT biz_type, task_status, coalesce(currency, ''), -count(*), -sum(coalesce(amount, 0)), "
+    "-sum(outcome_unknown) FROM task GROUP BY 1, 2, 3) GROUP BY biz_type, task_status, currency "
+    "HAVING sum(n) <> 0 OR sum(amount) <> 0 OR sum(unknown) <> 0",
+    "SELECT 'two tasks for request ' || request_id FROM task WHERE manual_code IS NOT "
+    "'REQUEST_CONFLICT' GROUP BY request_id HAVING count(*) > 1",
+    "SELECT 'task ' || id || ' has no request_key' FROM task WHERE NOT EXISTS (SELECT 1 FROM "
+    "request_key k WHERE k.request_id = task.request_id)",
+    "SELECT 'request_key ' || request_id || ' without task' FROM request_key WHERE task_id NOT IN "
+    "(SELECT id FROM task)",
+    "SELECT 'effect ' || effect_key || ' has two open tasks' FROM task WHERE effect_key IS NOT "
+    "NULL "
+    "AND NOT (task_status = 'CLOSED' AND conclusion = 'not_done') AND manual_code IS NOT "
+    "'EFFECT_CONFLICT' GROUP BY merchant_no, biz_type, effect_key HAVING count(*) > 1",
+    "SELECT 'alert ' || kind || ' of ' || subject || ' is open twice' FROM alert_event WHERE open "
+    "= 1 "
+    "GROUP BY kind, subject HAVING count(*) > 1",
+    "SELECT 'task ' || task_id || ' attempt ' || attempt_no || ' ends twice' FROM task_log WHERE "
+    "claimed_at IS NOT NULL AND to_status IS NOT NULL AND to_status <> 'PROCESSING' "
+    "GROUP BY task_id, attempt_no, token HAVING count(*) > 1",
+    "SELECT 'human change of task ' || task_id || ' by ' || operator || ' has ' || (SELECT "
+    "count(*) "
+    "FROM audit a WHERE a.operator = l.operator) || ' audit rows' FROM task_log l WHERE operator "
+    "LIKE "
+    "'op-%' AND (SELECT count(*) FROM audit a WHERE a.operator = l.operator) <> 1",
+    "SELECT 'operator ' || operator || ' acted twice' FROM audit GROUP BY operator HAVING count(*) "
+    "> 1",
+    "SELECT 'audit row of ' || operator || ' is incomplete' FROM audit WHERE object = '' OR action "
+    "= "
+    "'' OR (action IN ('close', 'resolve') AND conclusion IS NULL) OR (action IN ('retry', 'hold', "
+    "'unhold', 'close', 'resolve') AND (reason IS NULL OR before IS NULL OR after IS NULL))",
+};
+
+static void check_statement(struct sim *w, const char *sql)
+{
+    sqlite3_stmt *s = NULL;
+
+    if (sqlite3_prepare_v2(w->eye, sql, -1, &s, NULL) != SQLITE_OK) {
+        broken(w, "the check itself is wrong: %s in %s", sqlite3_errmsg(w->eye), sql);
+        return;
+    }
+    if (sqlite3_step(s) == SQLITE_ROW)
+        broken(w, "%.*s", BS_STR_FMT(text_at(s, 0)));
+    sqlite3_finalize(s);
+}
+
+static int64_t count_of(struct sim *w, const char *sql, const char *arg)
+{
+    sqlite3_stmt *s = NULL;
+    int64_t n = -1;
+
+    if (sqlite3_prepare_v2(w->eye, sql, -1, &s, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(s, 1, arg, -1, SQLITE_STATIC);
+        if (sqlite3_step(s) == SQLITE_ROW)
+            n = sqlite3_column_int64(s, 0);
+    }
+    sqlite3_finalize(s);
+    return n;
+}
+
+/* Each deed that was answered with success has its audit row, each that was refused has none. */
+static void check_deeds(struct sim *w)
+{
+    char name[24];
+
+    for (uint32_t i = 0; i < w->acts_n && !w->broken; i++) {
+        const struct act *a = &w->acts[i];
+
+        if (!a->answered || a->kind == BS_OP_ALERT)
+            continue;
+        (void)snprintf(name, sizeof(name), "op-%u", i);
+        int64_t n = count_of(w, "SELECT count(*) FROM audit WHERE operator = ?1", name);
+
+        if (a->rc == BS_OK && n != 1)
+            broken(w, "the deed of %s has %lld audit rows", name, (long long)n);
+        if (a->rc != BS_OK && n != 0)
+            broken(w, "the refused deed of %s has an audit row", name);
+    }
+}
+
+/* A move that alerts has one alert row of its kind for its task, counted as often as it happened.
+ */
+static const char alerts_sql[] =
+    "SELECT 'task ' || m.task_id || ' moved ' || m.n || ' times to MANUAL with an alert, alerts: ' "
+    "|| "
+    "coalesce((SELECT sum(a.count) FROM alert_event a WHERE a.task_id = m.task_id AND a.kind IN "
+    "('max_retries', 'outcome_unknown', 'worker_lost', 'manual', 'no_handler', 'parked')), 0) FROM "
+    "(SELECT task_id, count(*) AS n FROM task_log WHERE to_status = 'MANUAL' AND event IN "
+    "('failed_last', 'unknown_last', 'needs_person', 'worker_lost') GROUP BY task_id) m WHERE "
+    "m.n > coalesce((SELECT sum(a.count) FROM alert_event a WHERE a.task_id = m.task_id AND a.kind "
+    "IN "
+    "('max_retries', 'outcome_unknown', 'worker_lost', 'manual')), 0)";
+
+void view_check_all(struct sim *w, bool last)
+{
+    for (size_t i = 0; i < BS_COUNT(whole) && !w->broken; i++)
+        check_statement(w, whole[i]);
+    if (last && !w->broken)
+        check_statement(w, alerts_sql);
+    if (last)
+        check_deeds(w);
+}
