@@ -33,6 +33,8 @@ static inline bool contains(struct bs_str s, const char *part)
 {
     size_t n = strlen(part);
 
+    if (n == 0)
+        return true;
     for (size_t i = 0; i + n <= s.n; i++) {
         if (memcmp(s.p + i, part, n) == 0)
             return true;
