@@ -258,6 +258,12 @@ SELECT biz_type FROM queue_stat UNION SELECT biz_type FROM queue_state ORDER BY 
 SELECT biz_type FROM queue_stat WHERE task_status IN ('WAITING', 'RETRY')
 GROUP BY biz_type HAVING SUM(n) > 0 ORDER BY biz_type
 
+-- name: queue_marked
+SELECT q.biz_type FROM queue_state q
+WHERE q.orphan_since IS NOT NULL AND NOT EXISTS (SELECT 1 FROM queue_stat s
+    WHERE s.biz_type = q.biz_type AND s.task_status IN ('WAITING', 'RETRY') AND s.n > 0)
+ORDER BY q.biz_type
+
 -- name: orphan_scan
 SELECT {task_columns} FROM task t
 WHERE t.biz_type = ?1 AND t.due_at IS NOT NULL AND t.crash_count < 2 LIMIT ?2

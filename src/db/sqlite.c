@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { MAGIC = 0x53514c33, OPEN_MAX = 8, STEPS_BETWEEN_LOOKS = 4000 };
+enum { MAGIC = 0x53514c33, STEPS_BETWEEN_LOOKS = 4000 };
 
 struct sqlite_db {
     struct bs_db base;
@@ -15,7 +15,7 @@ struct sqlite_db {
     struct bs_sqlite_options options; /* path is this handle's own copy */
     sqlite3 *conn;                    /* NULL: lost; the next begin or run opens it again */
     sqlite3_stmt *stmts[BS_SQL_COUNT];
-    enum bs_sql open[OPEN_MAX]; /* statements that still have rows */
+    enum bs_sql open[BS_SQL_COUNT]; /* statements that still have rows */
     uint32_t open_n;
     bool first_row[BS_SQL_COUNT]; /* run stands on its first row, which next has not given yet */
     const struct bs_dialect *dialect;
@@ -254,7 +254,7 @@ static bs_rc sqlite_run(struct bs_db *db, enum bs_sql sql, const struct bs_val *
     BS_TRY(start(d, sql, args, n, &code, err));
     d->first_row[sql] = code == SQLITE_ROW;
     if (code == SQLITE_ROW) {
-        BS_ASSERT(d->open_n < OPEN_MAX);
+        BS_ASSERT(d->open_n < BS_SQL_COUNT);
         d->open[d->open_n++] = sql;
     } else {
         sqlite3_reset(d->stmts[sql]);

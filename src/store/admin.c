@@ -1,0 +1,83 @@
+/* Queues paused and resumed, API tokens: each with its audit row. */
+#include "store/inner.h"
+
+#include <stdio.h>
+
+bs_rc queue_pause_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err)
+{
+    const struct bs_op_queue_pause *q = &op->queue_pause;
+    struct bs_val old[5];
+    char object[64];
+    bool found = false, rerun = false;
+
+    BS_TRY(audit_was_written(s, op, &rerun, err));
+    if (rerun)
+        return BS_OK;
+    BS_TRY(ONE(s, BS_SQL_QUEUE_STATE_GET, old, &found, err, bs_text(q->biz_type)));
+    bool was = found && old[0].i != 0;
+    BS_TRY(RUN(s, BS_SQL_QUEUE_PAUSE, NULL, err, bs_text(q->biz_type), bs_i64(q->paused),
+               bs_text_or_null(q->reason), bs_text(q->operator), bs_i64(op->now.us)));
+    snprintf(object, sizeof(object), "queue:%.*s", BS_STR_FMT(q->biz_type));
+    return audit_write(s, op,
+                       &(struct audit_entry){ .operator= q->operator,
+                                              .action = q->paused ? "pause" : "resume",
+                                              .object = bs_str_of(object),
+                                              .reason = q->reason,
+                                              .before = was ? BS_STR("{\"paused\":true}")
+                                                            : BS_STR("{\"paused\":false}"),
+                                              .after = q->paused ? BS_STR("{\"paused\":true}")
+                                                                 : BS_STR("{\"paused\":false}") },
+                       err);
+}
+
+static bs_rc audit_token(struct bs_store *s, const struct bs_op *op, const char *action,
+                         struct bs_str name, struct bs_str operator, struct bs_err * err)
+{
+    char object[160];
+
+    snprintf(object, sizeof(object), "token:%.*s", BS_STR_FMT(name));
+    BS_TRY(RUN(s, BS_SQL_META_BUMP, NULL, err, bs_text(BS_STR("tokens_version"))));
+    return audit_write(
+        s, op,
+        &(struct audit_entry){ .operator= operator, .action = action, .object = bs_str_of(object) },
+        err);
+}
+
+bs_rc token_add_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err)
+{
+    const struct bs_op_token_add *t = &op->token_add;
+    struct bs_val id[1];
+    bool found = false;
+
+    BS_TRY(ONE(s, BS_SQL_TOKEN_ACTIVE, id, &found, err, bs_text(t->name)));
+    if (found && id[0].i == op->id)
+        return BS_OK;
+    if (found) {
+        OP_FAIL(op, BS_E_CONFLICT, "there is a token named %.*s already", BS_STR_FMT(t->name));
+        return BS_OK;
+    }
+    BS_TRY(RUN(s, BS_SQL_TOKEN_INSERT, NULL, err, bs_i64(op->id), bs_text(t->name),
+               bs_text(t->role), bs_text_or_null(t->queues),
+               bs_bytes((struct bs_str){ (const char *)t->hash.b, sizeof(t->hash.b) }),
+               bs_text(t->operator), bs_i64(op->now.us)));
+    return audit_token(s, op, "token_add", t->name, t->operator, err);
+}
+
+bs_rc token_revoke_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err)
+{
+    const struct bs_op_token_revoke *t = &op->token_revoke;
+    struct bs_val id[1];
+    bool found = false, rerun = false;
+
+    BS_TRY(audit_was_written(s, op, &rerun, err));
+    if (rerun)
+        return BS_OK;
+    BS_TRY(ONE(s, BS_SQL_TOKEN_ACTIVE, id, &found, err, bs_text(t->name)));
+    if (!found) {
+        OP_FAIL(op, BS_E_NOT_FOUND, "there is no token named %.*s", BS_STR_FMT(t->name));
+        return BS_OK;
+    }
+    int64_t token_id = id[0].i;
+    BS_TRY(RUN(s, BS_SQL_TOKEN_REVOKE, NULL, err, bs_i64(token_id), bs_i64(op->now.us)));
+    return audit_token(s, op, "token_revoke", t->name, t->operator, err);
+}
