@@ -34,20 +34,24 @@ struct run {
     bool card;
 };
 
-/* What begins at s, which follows no digit. A card may be written in groups, so a run may end at
- * every group border; the longest that is a card wins, then a telephone number. */
+static bool is_separator(struct bs_str s, size_t i)
+{
+    return (s.p[i] == ' ' || s.p[i] == '-') && is_digit(s.p[i - 1]);
+}
+
+/* What begins at s, which follows no digit. Both kinds may be written in groups, so a run may end
+ * at every group border; the longest that is a card wins. Only a telephone number that is one group
+ * is never taken as a part of a card. */
 static struct run find_run(struct bs_str s)
 {
     char digits[CARD_MAX];
     struct run best = { 0 };
     size_t n = 0;
+    size_t group = 0; /* digits before the group that is being read */
 
-    for (size_t i = 0; i < s.n; i++) {
+    for (size_t i = 0; i < s.n && (is_digit(s.p[i]) || is_separator(s, i)); i++) {
         if (!is_digit(s.p[i])) {
-            bool joins = (s.p[i] == ' ' || s.p[i] == '-') && is_digit(s.p[i - 1]);
-
-            if (!joins)
-                break;
+            group = n;
             continue;
         }
         if (n == CARD_MAX)
@@ -55,6 +59,8 @@ static struct run find_run(struct bs_str s)
         digits[n++] = s.p[i];
         if (i + 1 < s.n && is_digit(s.p[i + 1]))
             continue;
+        if (is_phone(digits + group, n - group))
+            return group == 0 ? (struct run){ i + 1, n, false } : best;
         if (n >= CARD_MIN && luhn(digits, n))
             best = (struct run){ i + 1, n, true };
         else if (!best.card && is_phone(digits, n))

@@ -19,12 +19,13 @@ struct reader {
     struct bs_str input;
     enum bs_json_type wanted; /* OBJECT or ARRAY                            */
     uint32_t max;
-    struct slice *slices;
+    struct slice *slices; /* in the arena */
     uint32_t n, cap;
     uint32_t depth;
     size_t at;          /* where the last token of level one ended    */
     size_t from;        /* where the open value of level one began    */
     struct bs_str name; /* of the member whose value comes next       */
+    bool ended;         /* the input is over: no position is known    */
     bs_rc failed;       /* why a callback stopped the parser          */
 };
 
@@ -34,12 +35,17 @@ static int stop(struct reader *r, bs_rc why)
     return 0;
 }
 
+static bool is_between(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ',' || c == ':';
+}
+
 /* First byte of the token after r->at; the parser has seen it, so it is there. */
 static size_t next_token(const struct reader *r)
 {
     size_t i = r->at;
 
-    while (i < r->input.n && strchr(" \t\r\n,:", r->input.p[i]))
+    while (i < r->input.n && is_between(r->input.p[i]))
         i++;
     BS_ASSERT(i < r->input.n);
     return i;
@@ -77,6 +83,9 @@ static int on_scalar(struct reader *r, enum bs_json_type type)
 {
     if (r->depth == 0)
         return stop(r, BS_E_INVALID);
+    /* A number that the end of the input completes: the parser will miss its brackets by itself. */
+    if (r->ended)
+        return 1;
     return r->depth > 1 ? 1 : add_slice(r, type, next_token(r));
 }
 
@@ -171,6 +180,7 @@ static const yajl_callbacks callbacks = {
     .yajl_end_array = on_close_array,
 };
 
+/* Messages count bytes from 1: then they name the byte itself, or the last one that was read. */
 static size_t first_bad_byte(struct bs_str s)
 {
     size_t i = 0;
@@ -192,13 +202,13 @@ static bs_rc check_bytes(struct bs_str input, struct bs_err *err)
         return bs_fail(err, BS_E_INVALID,
                        "begins with a byte order mark, which JSON does not allow");
     if (!bs_utf8_valid(input))
-        return bs_fail(err, BS_E_INVALID, "not UTF-8 at byte %zu", first_bad_byte(input));
+        return bs_fail(err, BS_E_INVALID, "not UTF-8 at byte %zu", first_bad_byte(input) + 1);
     control = memchr(input.p, '\v', input.n);
     if (!control)
         control = memchr(input.p, '\f', input.n);
     if (control)
         return bs_fail(err, BS_E_INVALID, "not JSON at byte %zu: a control character",
-                       (size_t)(control - input.p));
+                       (size_t)(control - input.p) + 1);
     return BS_OK;
 }
 
@@ -212,7 +222,8 @@ static bs_rc fail_parse(yajl_handle y, size_t at, struct bs_err *err)
 {
     unsigned char *text = yajl_get_error(y, 0, NULL, 0);
     struct bs_str what = bs_str_trim(bs_str_of(text ? (const char *)text : "not JSON"));
-    bs_rc rc = bs_fail(err, BS_E_INVALID, "not JSON at byte %zu: %.*s", at, BS_STR_FMT(what));
+    bs_rc rc = bs_fail(err, BS_E_INVALID, "not JSON at byte %zu: %.*s", BS_MAX(at, (size_t)1),
+                       BS_STR_FMT(what));
 
     if (text)
         yajl_free_error(y, text);
@@ -234,6 +245,8 @@ static bs_rc parse(struct bs_str input, struct reader *r, struct bs_err *err)
     size_t at = yajl_get_bytes_consumed(y);
     if (status == yajl_status_ok) {
         at = input.n;
+        if (r)
+            r->ended = true;
         status = yajl_complete_parse(y);
     }
     if (status == yajl_status_client_canceled)

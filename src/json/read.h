@@ -30,7 +30,7 @@ struct bs_json_object {
 /* One JSON object, validated to its last byte: UTF-8 of RFC 3629 (yajl alone lets overlong forms
  * through), nothing after it but white space; 23-digit integers, 1e400 and lone surrogates are
  * accepted inside values. A lone surrogate in a member's own text becomes U+FFFD. BS_E_INVALID says
- * what and at which byte; more than members_max: BS_E_LIMIT. */
+ * what and at which byte, counted from 1; more than members_max: BS_E_LIMIT. */
 BS_NODISCARD bs_rc bs_json_read_object(struct bs_arena *a, struct bs_str input,
                                        uint32_t members_max, struct bs_json_object *ret,
                                        struct bs_err *err);

@@ -162,9 +162,11 @@ void bs_json_time(struct bs_json *j, struct bs_time t)
         bs_json_null(j);
         return;
     }
-    bs_json_raw(j, BS_STR("\""));
     if (!j)
         return;
+    /* The opening quote goes through the generator for its separators, the rest needs no escapes.
+     */
+    bs_json_raw(j, BS_STR("\""));
     bs_time_write(j->out, t);
     bs_buf_addc(j->out, '"');
 }

@@ -103,12 +103,14 @@ static bool is_own_id(const char *name)
 static void add_value(struct bs_buf *line, const struct bs_log_field *f, bool json)
 {
     BS_CLEANUP(bs_buf_free) struct bs_buf masked = { .max = VALUE_MAX_BYTES + 8 };
-    struct bs_str text = bs_utf8_cut(f->text, VALUE_MAX_BYTES);
+    struct bs_str text = f->text;
 
-    if (!f->text.p) {
+    if (!text.p) {
         bs_buf_add_i64(line, f->number);
         return;
     }
+    if (text.n > VALUE_MAX_BYTES)
+        text = bs_utf8_cut(text, VALUE_MAX_BYTES);
     if (is_own_id(f->key))
         bs_buf_add(&masked, text);
     else
