@@ -6,9 +6,18 @@
 #include <stdio.h>
 
 static const struct bs_column columns[] = {
-    { "QUEUE", "biz_type" },  { "CONFIGURED", "configured" },    { "PAUSED", "paused" },
-    { "WAITING", "waiting" }, { "PROCESSING", "processing" },    { "RETRY", "retry" },
-    { "MANUAL", "manual" },   { "OLDEST DUE", "oldest_due_at" }, { "BY", "operator" },
+    { "QUEUE", "biz_type" },
+    { "CONFIGURED", "configured" },
+    { "PAUSED", "paused" },
+    { "WAITING", "counts.WAITING" },
+    { "PROCESSING", "counts.PROCESSING" },
+    { "RETRY", "counts.RETRY" },
+    { "MANUAL", "counts.MANUAL" },
+    { "SUCCESS", "counts.SUCCESS" },
+    { "CLOSED", "counts.CLOSED" },
+    { "UNKNOWN", "unknown" },
+    { "OLDEST DUE", "oldest_due" },
+    { "BY", "operator" },
     { "REASON", "reason" },
 };
 

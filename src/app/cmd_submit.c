@@ -53,7 +53,7 @@ static void say_task(const struct bs_client_reply *r)
     struct bs_str body = bs_buf_str(&r->body);
 
     if (bs_view_member(&a, body, "task_no", &no, NULL) != BS_OK ||
-        bs_view_member(&a, body, "status", &state, NULL) != BS_OK ||
+        bs_view_member(&a, body, "task_status", &state, NULL) != BS_OK ||
         bs_view_member(&a, body, "duplicate", &duplicate, NULL) != BS_OK) {
         bs_client_print(r);
         return;

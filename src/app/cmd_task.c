@@ -65,7 +65,7 @@ static const struct bs_option list_options[] = {
 };
 
 static const struct bs_column list_columns[] = {
-    { "TASK_NO", "task_no" },       { "QUEUE", "biz_type" },     { "STATUS", "status" },
+    { "TASK_NO", "task_no" },       { "QUEUE", "biz_type" },     { "STATUS", "task_status" },
     { "TRIES", "retry_count" },     { "ORDER", "order_no" },     { "BIZ_ID", "biz_id" },
     { "ERROR", "last_error_code" }, { "ASKED", "manual_code" },  { "UNKNOWN", "outcome_unknown" },
     { "NEXT", "next_execute_at" },  { "CREATED", "created_at" },
@@ -193,7 +193,7 @@ static void say_done(const struct bs_cli *cli, const struct bs_client_reply *r)
         bs_client_print(r);
         return;
     }
-    if (bs_view_member(&a, bs_buf_str(&r->body), "status", &state, NULL) != BS_OK)
+    if (bs_view_member(&a, bs_buf_str(&r->body), "task_status", &state, NULL) != BS_OK)
         state = BS_STR_NONE;
     if (r->status == 202)
         printf("%s: a call is running; it takes effect when the call ends\n", cli->args[0]);

@@ -95,28 +95,29 @@ static enum bs_exit check_role(const char *role)
     return BS_EXIT_USAGE;
 }
 
+#define WORD_LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+
 /* A fault of the command line is said before anything is asked. */
-static bool good_name(const char *name, size_t max)
+static bool good_name(const char *name, const char *letters, size_t max)
 {
     size_t n = strlen(name);
 
-    return n >= 1 && n <= max &&
-           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == n;
+    return n >= 1 && n <= max && strspn(name, letters) == n;
 }
 
 static enum bs_exit check_add(const struct bs_cli *cli)
 {
     struct bs_str queues = bs_str_of(bs_cli_get(cli, "queues"));
 
-    if (!good_name(cli->args[0], 64)) {
-        bs_complain("a token's name has 1 to 64 letters, digits, `_`, `.` or `-`");
+    if (!good_name(cli->args[0], WORD_LETTERS "@", 64)) {
+        bs_complain("a token's name has 1 to 64 letters, digits, `_`, `.`, `@` or `-`");
         return BS_EXIT_USAGE;
     }
     while (queues.p) {
         struct bs_str one = bs_str_cut(&queues, ',');
         char name[40];
         snprintf(name, sizeof(name), "%.*s", BS_STR_FMT(one));
-        if (!good_name(name, 32)) {
+        if (!good_name(name, WORD_LETTERS, 32)) {
             bs_complain("--queues must be names of queues with commas between, not `%s`",
                         bs_cli_get(cli, "queues"));
             return BS_EXIT_USAGE;

@@ -42,8 +42,8 @@ static enum bs_exit alerts(const struct bs_cli *cli)
 }
 
 static const struct bs_column stats_columns[] = {
-    { "QUEUE", "biz_type" },  { "STATUS", "status" }, { "TASKS", "count" },
-    { "UNKNOWN", "unknown" }, { "AMOUNT", "amount" }, { "CURRENCY", "currency" },
+    { "QUEUE", "biz_type" },  { "STATUS", "task_status" }, { "TASKS", "count" },
+    { "UNKNOWN", "unknown" }, { "AMOUNT", "amount" },      { "CURRENCY", "currency" },
 };
 
 static enum bs_exit stats(const struct bs_cli *cli)

@@ -252,9 +252,9 @@ const struct bs_yaml_node *bs_yaml_get(const struct bs_yaml_node *map, const cha
 struct bs_str bs_yaml_describe(struct bs_arena *a, const struct bs_yaml_node *n)
 {
     if (n->kind == BS_YAML_LIST)
-        return BS_STR("a list");
+        return n->n ? BS_STR("a list") : BS_STR("an empty list");
     if (n->kind == BS_YAML_MAP)
-        return BS_STR("a group of keys");
+        return n->n ? BS_STR("a group of keys") : BS_STR("an empty group");
     if (n->text.n == 0)
         return n->plain ? BS_STR("nothing") : BS_STR("an empty text");
     return bs_arena_fmt(a, "%s`%.60s`", n->plain ? "" : "the quoted text ", n->text.p);

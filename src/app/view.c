@@ -42,6 +42,23 @@ static struct bs_str one_line(struct bs_arena *a, struct bs_str s)
     return p ? (struct bs_str){ p, s.n } : BS_STR("");
 }
 
+/* ["A", "B"] → A,B */
+static struct bs_str join(struct bs_arena *a, struct bs_str array)
+{
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = CELL_MAX };
+    struct bs_str *items = NULL;
+    uint32_t n = 0;
+
+    if (bs_json_read_array(a, array, ITEMS_MAX, &items, &n, NULL) != BS_OK)
+        return array;
+    for (uint32_t i = 0; i < n; i++) {
+        bool quoted = items[i].n >= 2 && items[i].p[0] == '"';
+        bs_buf_addz(&out, i ? "," : "");
+        bs_buf_add(&out, quoted ? (struct bs_str){ items[i].p + 1, items[i].n - 2 } : items[i]);
+    }
+    return bs_arena_str(a, bs_buf_str(&out));
+}
+
 /* What a person sees of a value: one line, no control characters. */
 static struct bs_str show(struct bs_arena *a, const struct bs_json_member *m)
 {
@@ -53,15 +70,35 @@ static struct bs_str show(struct bs_arena *a, const struct bs_json_member *m)
         return m->flag ? BS_STR("yes") : BS_STR("no");
     if (m->type == BS_JSON_STRING && is_time(s))
         return bs_arena_fmt(a, "%.10s %.12s", s.p, s.p + 11);
+    if (m->type == BS_JSON_ARRAY)
+        s = join(a, s);
     return one_line(a, bs_text_clean(a, s, CELL_MAX));
 }
 
-static struct bs_str cell_of(struct bs_arena *a, const struct bs_json_object *o, const char *name)
+static const struct bs_json_member *find(const struct bs_json_object *o, struct bs_str name)
 {
     for (uint32_t i = 0; i < o->n; i++)
-        if (bs_str_is(o->members[i].name, name))
-            return show(a, &o->members[i]);
-    return BS_STR("");
+        if (bs_str_eq(o->members[i].name, name))
+            return &o->members[i];
+    return NULL;
+}
+
+/* "biz_type", or "counts.WAITING" for a member of a member. */
+static struct bs_str cell_of(struct bs_arena *a, const struct bs_json_object *o, const char *path)
+{
+    struct bs_str rest = bs_str_of(path), name = bs_str_cut(&rest, '.');
+    const struct bs_json_member *m = find(o, name);
+    struct bs_json_object inner = { 0 };
+
+    if (!m)
+        return BS_STR("");
+    if (!rest.p)
+        return show(a, m);
+    if (m->type != BS_JSON_OBJECT ||
+        bs_json_read_object(a, m->raw, MEMBERS_MAX, &inner, NULL) != BS_OK)
+        return BS_STR("");
+    m = find(&inner, rest);
+    return m ? show(a, m) : BS_STR("");
 }
 
 static void pad(struct bs_buf *out, struct bs_str cell, size_t width, bool last)
