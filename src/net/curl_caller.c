@@ -42,7 +42,7 @@ static void launch(struct slot *s, int64_t now_us)
         return;
     }
     s->stage = STAGE_RUNNING;
-    if (curl_multi_add_handle(s->owner->multi, s->easy) != CURLM_OK)
+    if (curl_multi_add_handle(s->shard->multi, s->easy) != CURLM_OK)
         fail(s, BS_WIRE_INTERNAL, "curl refused the call");
 }
 
@@ -150,12 +150,12 @@ static void expire_names(struct curl_caller *c, int64_t now_us)
     }
 }
 
-static void take_ended(struct curl_caller *c)
+static void take_ended(struct shard *h)
 {
     CURLMsg *m = NULL;
     int left = 0;
 
-    while ((m = curl_multi_info_read(c->multi, &left))) {
+    while ((m = curl_multi_info_read(h->multi, &left))) {
         CURL *easy = m->easy_handle;
         CURLcode code = m->data.result;
         char *private = NULL;
@@ -165,7 +165,7 @@ static void take_ended(struct curl_caller *c)
         curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
         struct slot *s = (struct slot *)(void *)private;
         bs_curl_judge(s, code);
-        curl_multi_remove_handle(c->multi, easy);
+        curl_multi_remove_handle(h->multi, easy);
         hand_over(s);
     }
 }
@@ -182,7 +182,8 @@ static void caller_run(struct bs_caller *base, struct bs_time now)
         expire_names(c, now_us);
     }
     bs_curl_loop_run(c);
-    take_ended(c);
+    for (uint32_t i = 0; i < c->shards_n; i++)
+        take_ended(c->shards[i]);
 }
 
 static struct bs_call *caller_finished(struct bs_caller *base)
@@ -202,10 +203,10 @@ static struct bs_call *caller_finished(struct bs_caller *base)
 /* A call that has already ended keeps its true result. */
 static void caller_cancel(struct bs_caller *base, struct bs_call *call)
 {
-    struct curl_caller *c = self(base);
     struct slot *s = call->impl;
     long written = 0;
 
+    (void)base;
     if (!s)
         return;
     if (s->stage == STAGE_RESOLVING) {
@@ -213,7 +214,7 @@ static void caller_cancel(struct bs_caller *base, struct bs_call *call)
         unlist_resolving(s);
     } else {
         curl_easy_getinfo(s->easy, CURLINFO_REQUEST_SIZE, &written);
-        curl_multi_remove_handle(c->multi, s->easy);
+        curl_multi_remove_handle(s->shard->multi, s->easy);
     }
     call->facts = (struct bs_facts){ .sent = written > 0, .started_at = call->facts.started_at };
     fail(s, BS_WIRE_CANCELLED, "cancelled");
@@ -230,7 +231,7 @@ static void drop_call(struct slot *s)
         bs_resolver_cancel(&s->question);
         unlist_resolving(s);
     } else if (s->stage == STAGE_RUNNING) {
-        curl_multi_remove_handle(s->owner->multi, s->easy);
+        curl_multi_remove_handle(s->shard->multi, s->easy);
     }
 }
 
@@ -238,15 +239,11 @@ static void caller_free(struct bs_caller *base)
 {
     struct curl_caller *c = self(base);
 
-    for (uint32_t i = 0; i < c->slots_n; i++) {
+    for (uint32_t i = 0; i < c->slots_n; i++)
         drop_call(c->slots[i]);
-        bs_curl_slot_free(c->slots[i]);
-    }
-    if (c->multi)
-        curl_multi_cleanup(c->multi);
+    bs_curl_slots_free(c);
     bs_resolver_free(c->resolver);
     bs_curl_loop_done(c);
-    free(c->slots);
     free(c->ca_file);
     free(c);
     curl_global_cleanup();
@@ -261,20 +258,6 @@ static const struct bs_caller_ops ops = {
     .free = caller_free,
 };
 
-static bs_rc open_multi(struct curl_caller *c, struct bs_err *err)
-{
-    c->multi = curl_multi_init();
-    if (!c->multi)
-        return bs_fail(err, BS_E_NOMEM, "no memory for the HTTP caller");
-    curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, bs_curl_on_socket);
-    curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
-    curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, bs_curl_on_timer);
-    curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
-    curl_multi_setopt(c->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
-    curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)c->connections_max);
-    return BS_OK;
-}
-
 static bs_rc open_caller(struct curl_caller *c, const struct bs_curl_options *o, struct bs_err *err)
 {
     c->base.ops = &ops;
@@ -287,8 +270,7 @@ static bs_rc open_caller(struct curl_caller *c, const struct bs_curl_options *o,
     if (o->ca_file && !(c->ca_file = strdup(o->ca_file)))
         return bs_fail(err, BS_E_NOMEM, "no memory for the HTTP caller");
     BS_TRY(bs_resolver_new(o->resolve_fake, &c->resolver, err));
-    BS_TRY(bs_curl_loop_init(c, err));
-    return open_multi(c, err);
+    return bs_curl_loop_init(c, err);
 }
 
 bs_rc bs_curl_new(const struct bs_curl_options *o, struct bs_caller **ret, struct bs_err *err)

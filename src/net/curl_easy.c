@@ -1,14 +1,14 @@
-/* Easy handles: made once, told per call only what changed. */
+/* What an easy handle is told: once what is always so, per call only what changed. */
 #include "net/curl_internal.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { URL_MAX = 8192, READ_SIZE = 8192, MAX_IDLE_S = 30, MAX_LIFE_S = 300, BODY_KEPT = 16 << 10 };
+enum { READ_SIZE = 8192, MAX_IDLE_S = 30, MAX_LIFE_S = 300 };
 
 /* None of these can fail but for memory, and curl keeps what was set before. */
-static void set_constant(struct slot *s)
+void bs_curl_set_constant(struct slot *s)
 {
     struct curl_caller *c = s->owner;
     CURL *e = s->easy;
@@ -37,71 +37,6 @@ static void set_constant(struct slot *s)
     curl_easy_setopt(e, CURLOPT_CLOSESOCKETDATA, c);
     if (c->ca_file)
         curl_easy_setopt(e, CURLOPT_CAINFO, c->ca_file);
-}
-
-static bool remember(struct curl_caller *c, struct slot *s)
-{
-    if (c->slots_n == c->slots_cap) {
-        uint32_t cap = c->slots_cap ? c->slots_cap * 2 : 64;
-        struct slot **slots = realloc(c->slots, cap * sizeof(struct slot *));
-
-        if (!slots)
-            return false;
-        c->slots = slots;
-        c->slots_cap = cap;
-    }
-    c->slots[c->slots_n++] = s;
-    return true;
-}
-
-static struct slot *new_slot(struct curl_caller *c)
-{
-    struct slot *s = calloc(1, sizeof(*s));
-
-    if (!s)
-        return NULL;
-    s->owner = c;
-    s->url.max = URL_MAX;
-    s->body.max = BS_REPLY_BODY_MAX;
-    s->easy = curl_easy_init();
-    if (!s->easy || !remember(c, s)) {
-        bs_curl_slot_free(s);
-        return NULL;
-    }
-    set_constant(s);
-    return s;
-}
-
-struct slot *bs_curl_slot_take(struct curl_caller *c)
-{
-    struct slot *s = c->free_slots;
-
-    if (!s)
-        return new_slot(c);
-    c->free_slots = s->next_free;
-    s->next_free = NULL;
-    return s;
-}
-
-void bs_curl_slot_give_back(struct slot *s)
-{
-    struct curl_caller *c = s->owner;
-
-    s->call = NULL;
-    s->stage = STAGE_FREE;
-    if (s->body.cap > BODY_KEPT)
-        bs_buf_free(&s->body);
-    s->next_free = c->free_slots;
-    c->free_slots = s;
-}
-
-void bs_curl_slot_free(struct slot *s)
-{
-    if (s->easy)
-        curl_easy_cleanup(s->easy);
-    bs_buf_free(&s->url);
-    bs_buf_free(&s->body);
-    free(s);
 }
 
 /* Addresses and "localhost" need no look-up, and curl itself makes names outside ASCII fit for the

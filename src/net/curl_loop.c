@@ -46,9 +46,10 @@ static bool watches_reach(struct curl_caller *c, int fd)
 
 /* A descriptor that curl no longer needs stays watched: a kept-alive connection is needed again by
  * the next call. */
-int bs_curl_on_socket(CURL *easy, curl_socket_t fd, int what, void *caller, void *unused)
+int bs_curl_on_socket(CURL *easy, curl_socket_t fd, int what, void *shard, void *unused)
 {
-    struct curl_caller *c = caller;
+    struct shard *h = shard;
+    struct curl_caller *c = h->owner;
     uint8_t want = 0;
 
     (void)easy;
@@ -59,18 +60,19 @@ int bs_curl_on_socket(CURL *easy, curl_socket_t fd, int what, void *caller, void
         want |= WANT_IN;
     if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT)
         want |= WANT_OUT;
+    c->watches[fd].shard = h;
     c->watches[fd].want = want;
     if (want & ~c->watches[fd].have)
         watch_for(c, fd, want);
     return 0;
 }
 
-int bs_curl_on_timer(CURLM *multi, long timeout_ms, void *caller)
+int bs_curl_on_timer(CURLM *multi, long timeout_ms, void *shard)
 {
-    struct curl_caller *c = caller;
+    struct shard *h = shard;
 
     (void)multi;
-    c->curl_due_us = timeout_ms < 0 ? INT64_MAX : bs_boot_us() + (int64_t)timeout_ms * 1000;
+    h->due_us = timeout_ms < 0 ? INT64_MAX : bs_boot_us() + (int64_t)timeout_ms * 1000;
     return 0;
 }
 
@@ -100,27 +102,36 @@ static void feed(struct curl_caller *c, const struct epoll_event *e)
     int mask = (got & w->want & WANT_IN ? CURL_CSELECT_IN : 0) |
                (got & w->want & WANT_OUT ? CURL_CSELECT_OUT : 0);
     if (mask)
-        curl_multi_socket_action(c->multi, fd, mask, &running);
+        curl_multi_socket_action(w->shard->multi, fd, mask, &running);
 }
 
 void bs_curl_loop_run(struct curl_caller *c)
 {
     int running = 0;
+    int64_t now_us = 0;
 
     if (c->events_n <= 0)
         c->events_n = epoll_wait(c->epoll_fd, c->events, BS_EVENTS_MAX, 0);
     for (int i = 0; i < c->events_n; i++)
         feed(c, &c->events[i]);
     c->events_n = 0;
-    if (c->curl_due_us <= bs_boot_us()) {
-        c->curl_due_us = INT64_MAX;
-        curl_multi_socket_action(c->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    now_us = bs_boot_us();
+    for (uint32_t i = 0; i < c->shards_n; i++) {
+        struct shard *h = c->shards[i];
+
+        if (h->due_us > now_us)
+            continue;
+        h->due_us = INT64_MAX;
+        curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
 }
 
 static int timeout_ms(const struct curl_caller *c, int64_t until_us)
 {
-    int64_t due_us = BS_MIN(until_us, BS_MIN(c->curl_due_us, c->name_due_us));
+    int64_t due_us = BS_MIN(until_us, c->name_due_us);
+
+    for (uint32_t i = 0; i < c->shards_n; i++)
+        due_us = BS_MIN(due_us, c->shards[i]->due_us);
 
     if (c->done)
         return 0;
@@ -165,7 +176,6 @@ bs_rc bs_curl_loop_init(struct curl_caller *c, struct bs_err *err)
     int fd = bs_resolver_fd(c->resolver);
     struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
 
-    c->curl_due_us = INT64_MAX;
     c->name_due_us = INT64_MAX;
     c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (c->epoll_fd < 0 || epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &e) != 0)
