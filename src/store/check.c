@@ -1,0 +1,94 @@
+/* Upkeep: moving the write-ahead log into the file, and the whole check of a store. */
+#include "store/inner.h"
+
+enum { PAGE_BYTES = 4096, WAL_LIMIT_BYTES = 128 << 20, FINDINGS_MAX = 20 };
+
+/* ---- write-ahead log ---- */
+
+static bs_rc checkpoint(struct bs_store *s, enum bs_sql sql, bool *ret_busy, int64_t *ret_log,
+                        int64_t *ret_moved, struct bs_err *err)
+{
+    struct bs_val row[3];
+    bool found = false;
+
+    bs_rc rc = store_one(s, sql, NULL, 0, row, 3, &found, err);
+    s->db->ops->rollback(s->db); /* nothing stays open */
+    BS_TRY(rc);
+    *ret_busy = found && row[0].i != 0;
+    *ret_log = found && row[1].i > 0 ? row[1].i : 0;
+    *ret_moved = found && row[2].i > 0 ? row[2].i : 0;
+    return BS_OK;
+}
+
+bs_rc bs_store_checkpoint(struct bs_store *s, int64_t *ret_wal_bytes_left, struct bs_err *err)
+{
+    int64_t log = 0, moved = 0;
+    bool busy = false;
+
+    STORE_CHECK(s);
+    BS_TRY(checkpoint(s, BS_SQL_CHECKPOINT_PASSIVE, &busy, &log, &moved, err));
+    /* Under steady writing the log never becomes empty by itself. What the first pass left is
+     * little, so making the writer wait for it is short. */
+    if (log * PAGE_BYTES > WAL_LIMIT_BYTES) {
+        BS_TRY(checkpoint(s, BS_SQL_CHECKPOINT_PASSIVE, &busy, &log, &moved, err));
+        bs_rc rc = checkpoint(s, BS_SQL_CHECKPOINT_RESTART, &busy, &log, &moved, err);
+        if (rc != BS_OK && rc != BS_E_BUSY)
+            return rc;
+    }
+    *ret_wal_bytes_left = (log - moved) * PAGE_BYTES;
+    return BS_OK;
+}
+
+/* ---- whole check ---- */
+
+static void finding(struct bs_buf *report, struct bs_str text)
+{
+    bs_buf_add(report, text);
+    bs_buf_addc(report, '\n');
+}
+
+static bs_rc check_file(struct bs_store *s, struct bs_buf *report, struct bs_err *err)
+{
+    struct bs_val row[1];
+    bool more = true;
+
+    BS_TRY(run(s, BS_SQL_INTEGRITY, NULL, 0, NULL, err));
+    for (;;) {
+        BS_TRY(next(s, BS_SQL_INTEGRITY, row, 1, &more, err));
+        if (!more)
+            return BS_OK;
+        if (!bs_str_is(row[0].s, "ok"))
+            finding(report, row[0].s);
+    }
+}
+
+static bs_rc check_rows(struct bs_store *s, enum bs_sql sql, struct bs_buf *report,
+                        struct bs_err *err)
+{
+    struct bs_val row[1], limit = bs_i64(FINDINGS_MAX);
+    bool more = true;
+
+    BS_TRY(run(s, sql, &limit, 1, NULL, err));
+    for (;;) {
+        BS_TRY(next(s, sql, row, 1, &more, err));
+        if (!more)
+            return BS_OK;
+        finding(report, row[0].s);
+    }
+}
+
+bs_rc bs_store_check(struct bs_store *s, struct bs_buf *report, struct bs_err *err)
+{
+    static const enum bs_sql rows[] = {
+        BS_SQL_CHECK_STATES,      BS_SQL_CHECK_REQUEST_KEYS, BS_SQL_CHECK_TASKS_WITHOUT_KEY,
+        BS_SQL_CHECK_EFFECT_KEYS, BS_SQL_CHECK_BLOCKED,      BS_SQL_CHECK_FIGURES,
+    };
+
+    STORE_CHECK(s);
+    BS_TRY(s->db->ops->begin(s->db, err));
+    bs_rc rc = check_file(s, report, err);
+    for (size_t i = 0; i < BS_COUNT(rows) && rc == BS_OK; i++)
+        rc = check_rows(s, rows[i], report, err);
+    s->db->ops->rollback(s->db);
+    return rc == BS_OK ? bs_buf_done(report, err) : rc;
+}
