@@ -169,27 +169,47 @@ static bs_rc add_alerts(struct bs_call *c, struct bs_store *s, struct bs_buf *ou
     return BS_OK;
 }
 
-static void add_one(struct bs_buf *out, const char *metric, const char *type, uint64_t value)
+static void add_one(struct bs_buf *out, const char *metric, const char *type, const char *help,
+                    uint64_t value)
 {
-    bs_buf_fmt(out, "# TYPE %s %s\n%s %llu\n", metric, type, metric, (unsigned long long)value);
+    bs_buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", metric, help, metric, type, metric,
+               (unsigned long long)value);
+}
+
+static void add_seconds(struct bs_buf *out, const char *metric, const char *type, const char *help,
+                        uint64_t us)
+{
+    bs_buf_fmt(out, "# HELP %s %s\n# TYPE %s %s\n%s %llu.%06llu\n", metric, help, metric, type,
+               metric, (unsigned long long)(us / 1000000), (unsigned long long)(us % 1000000));
+}
+
+static void add_committer(struct bs_buf *out, struct bs_committer *committer)
+{
+    struct bs_committer_figures f = { 0 };
+
+    bs_committer_figures(committer, &f);
+    add_one(out, "backstop_store_writable", "gauge", "Whether the last transaction succeeded.",
+            bs_committer_healthy(committer));
+    add_one(out, "backstop_commits_total", "counter", "Transactions.", f.commits);
+    add_one(out, "backstop_commit_ops_total", "counter", "Operations in them.", f.ops);
+    add_one(out, "backstop_commit_failures_total", "counter", "Transactions that failed.",
+            f.failures);
+    add_one(out, "backstop_commit_reruns_total", "counter",
+            "Transactions that were run again after a lost answer.", f.reruns);
+    add_seconds(out, "backstop_commit_seconds_total", "counter", "Time in transactions.",
+                f.commit_us_sum);
+    add_seconds(out, "backstop_commit_seconds_max", "gauge", "The longest transaction.",
+                f.commit_us_max);
 }
 
 /* Without the store, too: then only the figures of the process are there. */
 static void finish_metrics(struct bs_call *c)
 {
-    struct bs_committer_figures f = { 0 };
     bool read = c->answer.status != 0;
     struct bs_buf *out = read ? &c->answer.body : text_answer(c, 200, metrics_type);
 
-    bs_committer_figures(c->api->o.committer, &f);
-    add_one(out, "backstop_store_readable", "gauge", read);
-    add_one(out, "backstop_store_writable", "gauge", bs_committer_healthy(c->api->o.committer));
-    add_one(out, "backstop_commits_total", "counter", f.commits);
-    add_one(out, "backstop_commit_ops_total", "counter", f.ops);
-    add_one(out, "backstop_commit_failures_total", "counter", f.failures);
-    add_one(out, "backstop_commit_reruns_total", "counter", f.reruns);
-    add_one(out, "backstop_commit_microseconds_total", "counter", f.commit_us_sum);
-    add_one(out, "backstop_commit_microseconds_max", "gauge", f.commit_us_max);
+    add_one(out, "backstop_store_readable", "gauge", "Whether these figures could be read.", read);
+    add_committer(out, c->api->o.committer);
     if (c->api->o.metrics)
         c->api->o.metrics(c->api->o.ctx, out);
 }
