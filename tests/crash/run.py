@@ -11,7 +11,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
-from harness import FULL, SUBSET, Client, Server, Shop, look_up, queue, submission  # noqa: E402
+from harness import FULL, SUBSET, Client, Server, Shop, queue, submission  # noqa: E402
 
 LEASE = 3.0
 KILLS = 6 if SUBSET else 40 if FULL else 20
@@ -88,7 +88,7 @@ def play(seed):
                         + queue(shop, "PLAIN", "/plain", **common) + queue(shop, "STEADY", "/steady", **common))
         with server:
             clients = Clients(server, server.token(), seed)
-            orders = OrderRows(shop)
+            shop.orders = Orders()
             leased, kills = 0, 0
             while kills < KILLS:
                 time.sleep(rng.random() * 1.2)
@@ -104,7 +104,6 @@ def play(seed):
             clients.end()
             shop.calm = True
             settle(server)
-            orders.stop.set()
             server.stop()
             findings = check(server, shop, clients.accepted, leased)
             findings["check-store finds nothing"] = [] if server.cli("check-store", check=False)[0] == 0 else [server.cli("check-store", check=False)]
@@ -112,15 +111,9 @@ def play(seed):
         return findings
 
 
-class OrderRows:
-    """The shop's own order rows: the look-up is exact (an order exists from the start, finished once it has an effect)."""
-
-    def __init__(self, shop):
-        self.stop = threading.Event()
-        shop.orders = Orders()
-
-
 class Orders(dict):
+    """The shop's own order rows; the look-up is exact: an order is there from the start, finished once it has an effect."""
+
     def get(self, key, default=None):
         return super().get(key, {"verdict": "go_on"})
 
