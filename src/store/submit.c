@@ -293,14 +293,33 @@ static bs_rc take_keys(struct bs_store *s, struct order *o, struct bs_err *err)
     return BS_OK;
 }
 
+/* A parked submission has nobody who would run it: a person must hear of it. */
+static bs_rc alert_parked(struct bs_store *s, const struct bs_op *op, struct bs_err *err)
+{
+    const struct bs_task *t = op->submit.task;
+    char subject[24];
+
+    if (t->state != BS_MANUAL)
+        return BS_OK;
+    snprintf(subject, sizeof(subject), "%lld", (long long)t->id);
+    return alert_raise(s, op, "parked",
+                       &(struct bs_op_alert){ .subject = bs_str_of(subject),
+                                              .biz_type = t->biz_type,
+                                              .task_id = t->id,
+                                              .message = t->last_error_msg },
+                       err);
+}
+
 bs_rc submit_apply(struct bs_store *s, struct order *batch, uint32_t n, struct bs_err *err)
 {
     for (uint32_t i = 0; i < n; i++) {
         BS_TRY(take_keys(s, &batch[i], err));
-        if (batch[i].create)
+        if (batch[i].create) {
             BS_TRY(insert_row(s, batch[i].op->submit.task, err));
-        else
+            BS_TRY(alert_parked(s, batch[i].op, err));
+        } else {
             bs_arena_free(&s->scratch);
+        }
     }
     return flush_rows(s, err);
 }

@@ -18,7 +18,13 @@ bool faults_active(const struct sim *w)
 
 static bs_rc say_fault(struct sim *w, enum sim_fault f, bs_rc rc)
 {
-    fault_hit(w, f);
+    bool of_window = f == FAULT_DB_FULL || f == FAULT_DB_SHAKY; /* counted as one when it began */
+
+    if (of_window)
+        atomic_fetch_add(&w->hits->faults[f], 1);
+    else
+        fault_hit(w, f);
+    w->trips++;
     w->well_since = sim_now(w);
     say(w, "fault %s", fault_name(f));
     return rc;
@@ -127,6 +133,7 @@ static void disk_trouble(struct sim *w)
     else
         w->shaky_until = until;
     w->well_since = bs_time_max(w->well_since, until);
+    w->faults++;
     say(w, "the disk is in trouble");
 }
 

@@ -187,7 +187,11 @@ static void change_token(struct sim *w)
                                                     .hash = bs_sha256_of(bs_str_of(d->name)),
                                                     .operator= bs_str_of(d->operator) };
     } else {
-        (void)snprintf(d->name, sizeof(d->name), "t-%u", below(w, d->act + 1));
+        uint32_t of = below(w, d->act + 1);
+
+        while (of > 0 && w->acts[of].kind != BS_OP_TOKEN_ADD)
+            of--;
+        (void)snprintf(d->name, sizeof(d->name), "t-%u", of);
         d->op.token_revoke = (struct bs_op_token_revoke){ .name = bs_str_of(d->name),
                                                           .operator= bs_str_of(d->operator) };
     }

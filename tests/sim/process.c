@@ -45,11 +45,13 @@ static bool start_committer(struct sim *w, bool *ret_paused)
     so.db = faults_wrap(w);
     if (!so.db)
         return false;
+    uint32_t trips = w->trips;
     bs_rc rc = bs_store_open(&so, &store, &err);
     if (rc != BS_OK) {
         say(w, "the store does not open: %s", err.msg);
-        if (!faults_active(w))
+        if (w->trips == trips)
             broken(w, "the store does not open although it is well: %s", err.msg);
+        fault_hit(w, FAULT_OPEN_FAILED);
         return false;
     }
     recall_pauses(w, store, ret_paused);

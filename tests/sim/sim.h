@@ -219,7 +219,7 @@ struct sim {
 
     bool crashing; /* answers are not heard */
     bool quiet;
-    uint32_t faults, spins;
+    uint32_t faults, trips, spins; /* trips: failed database calls */
     struct bs_time next_tidy;
     uint64_t steps;
     bool trace;
