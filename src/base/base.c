@@ -88,7 +88,9 @@ struct bs_str bs_str_trim(struct bs_str s)
 
 static char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c + ('a' - 'A'));
+    return c;
 }
 
 bool bs_str_eq_nocase(struct bs_str a, struct bs_str b)

@@ -77,7 +77,7 @@ static void add_masked(struct bs_buf *out, struct bs_str s, size_t first, size_t
     for (size_t i = 0; i < s.n; i++) {
         digit += is_digit(s.p[i]) ? 1 : 0;
         bool hidden = is_digit(s.p[i]) && digit >= first && digit <= last;
-        bs_buf_addc(out, hidden ? '*' : s.p[i]);
+        bs_buf_add(out, hidden ? BS_STR("*") : (struct bs_str){ s.p + i, 1 });
     }
 }
 

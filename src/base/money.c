@@ -60,7 +60,7 @@ static bool parse_decimal(struct bs_str decimal, size_t exponent, int64_t *ret)
 
     if (whole.n == 0 || minor.n > exponent || (has_point && minor.n == 0))
         return false;
-    if (!add_digits(whole, &value) || !add_digits(minor, &value) ||
+    if (!add_digits(whole, &value) || (has_point && !add_digits(minor, &value)) ||
         !add_digits((struct bs_str){ "0000", exponent - minor.n }, &value))
         return false;
     *ret = value;

@@ -47,7 +47,9 @@ uint32_t bs_text_distance(struct bs_str a, struct bs_str b)
 }
 
 static const char base64_digits[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
+
+enum { PADDING = 64 }; /* its place behind the digits */
 
 void bs_base64_write(struct bs_buf *out, struct bs_str raw)
 {
@@ -62,8 +64,8 @@ void bs_base64_write(struct bs_buf *out, struct bs_str raw)
         bits |= left > 2 ? (uint32_t)p[i + 2] : 0;
         four[0] = base64_digits[bits >> 18];
         four[1] = base64_digits[bits >> 12 & 63];
-        four[2] = left > 1 ? base64_digits[bits >> 6 & 63] : '=';
-        four[3] = left > 2 ? base64_digits[bits & 63] : '=';
+        four[2] = base64_digits[left > 1 ? bits >> 6 & 63 : PADDING];
+        four[3] = base64_digits[left > 2 ? bits & 63 : PADDING];
         bs_buf_add(out, (struct bs_str){ four, 4 });
     }
 }

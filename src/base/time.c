@@ -69,7 +69,8 @@ static int64_t civil_seconds(const struct civil *c)
 
     for (int32_t m = 1; m < c->month; m++)
         days += days_of_month(c->year, m);
-    return days * SECONDS_PER_DAY + c->hour * 3600 + c->minute * 60 + c->second;
+    int32_t minutes = c->hour * 60 + c->minute;
+    return days * SECONDS_PER_DAY + (int64_t)minutes * 60 + c->second;
 }
 
 /* seconds: 0 … the end of 9999. */

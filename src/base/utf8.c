@@ -41,24 +41,29 @@ size_t bs_utf8_char(struct bs_str s)
     return p[0] < 0x80 ? 1 : long_char(p, s.n);
 }
 
+/* Where the ASCII ends that begins at i, looked for in steps of eight. */
+static size_t skip_ascii(struct bs_str s, size_t i)
+{
+    uint64_t eight;
+
+    for (; s.n - i >= sizeof(eight); i += sizeof(eight)) {
+        memcpy(&eight, s.p + i, sizeof(eight));
+        if (eight & UINT64_C(0x8080808080808080))
+            break;
+    }
+    return i;
+}
+
 bool bs_utf8_valid(struct bs_str s)
 {
-    size_t i = 0;
+    size_t i = skip_ascii(s, 0);
 
     while (i < s.n) {
-        uint64_t eight;
-
-        if (s.n - i >= sizeof(eight)) {
-            memcpy(&eight, s.p + i, sizeof(eight));
-            if ((eight & UINT64_C(0x8080808080808080)) == 0) {
-                i += sizeof(eight);
-                continue;
-            }
-        }
         size_t size = bs_utf8_char((struct bs_str){ s.p + i, s.n - i });
+
         if (size == 0)
             return false;
-        i += size;
+        i = skip_ascii(s, i + size);
     }
     return true;
 }
@@ -135,35 +140,40 @@ static bool storable(struct bs_str s)
     return true;
 }
 
-struct bs_str bs_text_clean(struct bs_arena *a, struct bs_str raw, size_t max)
+static const struct bs_str mark = { "\xe2\x80\xa6", 3 };
+
+/* Fills out, of at least max bytes, and returns how many were used. */
+static size_t clean_into(char *out, struct bs_str raw, size_t max)
 {
-    static const struct bs_str mark = { "\xe2\x80\xa6", 3 };
     size_t keep = max >= mark.n ? max - mark.n : max;
     size_t n = 0;
     size_t cut = 0; /* the last border that leaves room for the mark */
 
+    while (raw.n > 0) {
+        struct unit u = next_unit(raw);
+
+        if (u.n > max - n)
+            break;
+        memcpy(out + n, u.text, u.n);
+        n += u.n;
+        cut = n <= keep ? n : cut;
+        raw.p += u.taken;
+        raw.n -= u.taken;
+    }
+    if (raw.n == 0 || max < mark.n)
+        return raw.n == 0 ? n : cut;
+    memcpy(out + cut, mark.p, mark.n);
+    return cut + mark.n;
+}
+
+struct bs_str bs_text_clean(struct bs_arena *a, struct bs_str raw, size_t max)
+{
+    size_t room = raw.n > max / 4 ? max : raw.n * 4;
+
     if (raw.n <= max && storable(raw))
         return bs_arena_str(a, raw);
-    size_t room = raw.n > max / 4 ? max : raw.n * 4;
     char *out = bs_arena_alloc(a, room + 1);
     if (!out)
         return BS_STR_NONE;
-    for (size_t i = 0; i < raw.n;) {
-        struct unit u = next_unit((struct bs_str){ raw.p + i, raw.n - i });
-
-        if (u.n > max - n) {
-            n = cut;
-            if (max >= mark.n) {
-                memcpy(out + n, mark.p, mark.n);
-                n += mark.n;
-            }
-            break;
-        }
-        memcpy(out + n, u.text, u.n);
-        n += u.n;
-        i += u.taken;
-        cut = n <= keep ? n : cut;
-    }
-    out[n] = '\0';
-    return (struct bs_str){ out, n };
+    return (struct bs_str){ out, clean_into(out, raw, max) };
 }

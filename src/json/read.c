@@ -250,7 +250,7 @@ static bs_rc parse(struct bs_str input, struct reader *r, struct bs_err *err)
         status = yajl_complete_parse(y);
     }
     if (status == yajl_status_client_canceled)
-        return r->failed;
+        return r ? r->failed : BS_E_INVALID;
     return status == yajl_status_ok ? BS_OK : fail_parse(y, at, err);
 }
 

@@ -64,35 +64,41 @@ static char plain_escape(char c)
     }
 }
 
+/* s begins after the backslash. Writes the character and returns how many bytes of s it was. */
+static size_t put_escape(char *out, struct bs_str s, size_t *n)
+{
+    uint32_t c;
+
+    if (s.p[0] != 'u') {
+        out[(*n)++] = plain_escape(s.p[0]);
+        return 1;
+    }
+    BS_ASSERT(s.n >= 5);
+    size_t used = 1 + code_point((struct bs_str){ s.p + 1, s.n - 1 }, &c);
+    *n += put_utf8(out + *n, c);
+    return used;
+}
+
 struct bs_str bs_json_unescape(struct bs_arena *a, struct bs_str raw)
 {
     BS_ASSERT(raw.n >= 2 && raw.p[0] == '"' && raw.p[raw.n - 1] == '"');
     struct bs_str rest = { raw.p + 1, raw.n - 2 };
-    char *out = NULL;
     size_t n = 0;
 
-    /* No escape is shorter than what it stands for. */
     if (rest.n == 0 || !memchr(rest.p, '\\', rest.n))
         return bs_arena_str(a, rest);
-    out = bs_arena_alloc(a, rest.n + 1);
+    /* No escape is shorter than what it stands for. */
+    char *out = bs_arena_alloc(a, rest.n + 1);
     if (!out)
         return BS_STR_NONE;
     while (rest.n > 0) {
         struct bs_str head = bs_str_cut(&rest, '\\');
-        uint32_t c;
 
         memcpy(out + n, head.p, head.n);
         n += head.n;
         if (rest.n == 0)
             break;
-        size_t used = 1;
-        if (rest.p[0] == 'u') {
-            BS_ASSERT(rest.n >= 5);
-            used += code_point((struct bs_str){ rest.p + 1, rest.n - 1 }, &c);
-            n += put_utf8(out + n, c);
-        } else {
-            out[n++] = plain_escape(rest.p[0]);
-        }
+        size_t used = put_escape(out, rest, &n);
         rest.p += used;
         rest.n -= used;
     }

@@ -6,6 +6,7 @@
 enum { SEQUENCE_BITS = 12, NODE_BITS = 10, TIME_BITS = 41 };
 enum { TIME_SHIFT = NODE_BITS + SEQUENCE_BITS, SEQUENCE_MAX = (1 << SEQUENCE_BITS) - 1 };
 
+#define MS_UNIT (INT64_C(1) << TIME_SHIFT) /* what one millisecond adds to an id */
 #define TIME_MAX_MS ((INT64_C(1) << TIME_BITS) - 1)
 
 void bs_ids_init(struct bs_ids *ids, int32_t node)
@@ -37,7 +38,7 @@ static int64_t after(int64_t last, int64_t now_ms, int32_t node)
         sequence = 0;
     }
     BS_ASSERT(ms <= TIME_MAX_MS);
-    return ms << TIME_SHIFT | (int64_t)node << SEQUENCE_BITS | sequence;
+    return ms * MS_UNIT | (int64_t)node << SEQUENCE_BITS | sequence;
 }
 
 int64_t bs_ids_next(struct bs_ids *ids, struct bs_time now)
@@ -55,7 +56,7 @@ int64_t bs_ids_next(struct bs_ids *ids, struct bs_time now)
 
 int64_t bs_ids_floor(struct bs_time at)
 {
-    return own_ms(at) << TIME_SHIFT;
+    return own_ms(at) * MS_UNIT;
 }
 
 struct bs_time bs_ids_time(int64_t id)

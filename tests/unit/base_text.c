@@ -17,21 +17,18 @@ static void only_rfc_3629_is_utf8(void **state)
                                         "\xef\xbf\xbf",
                                         "\xf0\x90\x80\x80",
                                         "\xf4\x8f\xbf\xbf",
-                                        "12345678\xe7\x95\x8c"
-                                        "12345678" };
+                                        "12345678\xe7\x95\x8czyxwvuts" };
     static const char *const bad[] = { "\x80",
                                        "\xbf",
                                        "\xc0\x80",
                                        "\xc1\xbf",
                                        "\xc2",
-                                       "\xc2"
-                                       "a",
+                                       "\xc2z",
                                        "\xe0\x9f\xbf",
                                        "\xe0\xa0",
                                        "\xed\xa0\x80",
                                        "\xed\xbf\xbf",
-                                       "\xe7\x95"
-                                       "a",
+                                       "\xe7\x95z",
                                        "\xf0\x8f\xbf\xbf",
                                        "\xf0\x9f\x98",
                                        "\xf4\x90\x80\x80",
@@ -39,8 +36,7 @@ static void only_rfc_3629_is_utf8(void **state)
                                        "\xf8\x88\x80\x80\x80",
                                        "\xfe",
                                        "\xff",
-                                       "12345678\x80"
-                                       "1234567",
+                                       "12345678\x80zyxwvut",
                                        "1234567\xe7\x95" };
 
     (void)state;
