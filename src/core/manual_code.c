@@ -19,6 +19,7 @@ _Static_assert(BS_COUNT(of_status) == STATUS_MAX - STATUS_MIN + 1, "one name a s
 static const char *const of_rules[] = {
     "ORDER_STATE_CONFLICT", "AMOUNT_MISMATCH", "CURRENCY_MISMATCH",
     "TRADE_NO_MISMATCH",    "BAD_REPLY",       "HANDLER_MANUAL",
+    "CHECK_FIELD_MISSING",
 };
 
 const char *bs_manual_code(const struct bs_outcome *o)

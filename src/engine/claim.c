@@ -105,14 +105,52 @@ static void fill_op(struct bs_claim *c, uint32_t limit, struct bs_time now)
     c->work = (struct bs_work){ .rank = BS_RANK_CLAIM, .ops = c->ops, .n = 1, .done = claim_done };
 }
 
-static void take_back(struct bs_claim *c)
+/* The one place for suspects goes to who was refused it first, so that a busy queue does not keep
+ * it from the others. */
+static struct bs_feed *refused_first(struct bs_scheduler *s)
+{
+    struct bs_feed *first = NULL;
+
+    for (struct bs_feed *f = s->feeds; f; f = f->next)
+        if (f->refused && f->conf && !f->paused && (!first || f->refused < first->refused))
+            first = f;
+    return first;
+}
+
+static bool take_suspect_place(struct bs_feed *f)
+{
+    struct bs_scheduler *s = f->scheduler;
+    struct bs_feed *first = refused_first(s);
+
+    if (!s->suspect && (!first || first == f)) {
+        s->suspect = true;
+        f->refused = 0;
+        return true;
+    }
+    if (!f->refused)
+        f->refused = ++s->refusals;
+    return false;
+}
+
+static void give_suspect_place_back(struct bs_claim *c, struct bs_time now)
+{
+    struct bs_feed *first = refused_first(c->scheduler);
+
+    if (!c->suspect)
+        return;
+    c->suspect = false;
+    c->scheduler->suspect = false;
+    if (first)
+        first->next_look = bs_time_min(first->next_look, now);
+}
+
+static void take_back(struct bs_claim *c, struct bs_time now)
 {
     struct bs_scheduler *s = c->scheduler;
 
     c->out = false;
     s->asked -= c->op.claim.limit;
-    if (c->suspect)
-        s->suspect = false;
+    give_suspect_place_back(c, now);
     give_slots_back(c);
     atomic_fetch_sub(&s->engine->busy, 1);
 }
@@ -132,8 +170,7 @@ void bs_claim_send(struct bs_feed *f, uint32_t room, struct bs_time now)
         back_off(f, now);
         return;
     }
-    c->suspect = !s->suspect;
-    s->suspect = true;
+    c->suspect = take_suspect_place(f);
     fill_op(c, limit, now);
     c->sent_at = now;
     c->out = true;
@@ -141,7 +178,7 @@ void bs_claim_send(struct bs_feed *f, uint32_t room, struct bs_time now)
     s->asked += limit;
     atomic_fetch_add(&s->engine->busy, 1);
     if (!bs_engine_send(s->engine, &c->work)) {
-        take_back(c);
+        take_back(c, now);
         back_off(f, now);
         return;
     }
@@ -169,8 +206,7 @@ static void hand_over(struct bs_claim *c, struct bs_leased *l)
     c->slots = job->next;
     l->next = NULL;
     prepare(job, c->feed, l);
-    if (l->task.crash_count >= SUSPECT_CRASHES) {
-        BS_ASSERT(c->suspect);
+    if (l->task.crash_count >= SUSPECT_CRASHES && c->suspect) {
         job->suspect = true;
         c->suspect = false; /* the place goes with the job */
     }
@@ -223,7 +259,7 @@ void bs_claim_answered(struct bs_claim *c, struct bs_time now)
         hand_over(c, l);
         l = next;
     }
-    take_back(c);
+    take_back(c, now);
     if (!well) {
         back_off(f, now);
         return;

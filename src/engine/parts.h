@@ -44,6 +44,7 @@ struct bs_feed {
     const struct bs_queue_conf *conf;
     struct bs_line line; /* the executor's */
     bool paused;
+    uint64_t refused; /* when it was refused the place for suspects, in order; 0: it was not */
     uint32_t claimed; /* with the executor, their call is not over        */
     uint32_t held;    /* the same and those whose result is not stored yet */
     struct bs_time next_look;
@@ -59,7 +60,8 @@ struct bs_scheduler {
     struct bs_engine *engine;
     const struct bs_queues *seen; /* the configuration the feeds were made of */
     struct bs_feed *feeds;        /* in the order they were first seen */
-    struct bs_feed *first; /* which asks first, so that the one place for suspects goes round */
+    struct bs_feed *first;        /* which asks first; goes round */
+    uint64_t refusals;
     uint32_t claimed, held, asked; /* over all feeds; asked: limits of outstanding claims  */
     bool suspect;                  /* the one place for suspects is taken                  */
     struct bs_job *pool, *all;

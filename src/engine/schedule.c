@@ -128,8 +128,7 @@ static void free_jobs(struct bs_scheduler *s)
     while (s->all) {
         struct bs_job *next = s->all->all_next;
 
-        if (s->all->leased)
-            bs_leased_free(s->all->leased);
+        bs_leased_free(s->all->leased);
         bs_buf_free(&s->all->body);
         free(s->all);
         s->all = next;
@@ -138,14 +137,9 @@ static void free_jobs(struct bs_scheduler *s)
 
 static void free_feed(struct bs_feed *f)
 {
-    struct bs_leased *l = f->claim.op.claim.ret_tasks;
-
-    while (l) {
-        struct bs_leased *next = l->next;
-
-        bs_leased_free(l);
-        l = next;
-    }
+    /* What a claim brought and nobody took over, if it ever was a claim. */
+    if (f->claim.op.kind == BS_OP_CLAIM)
+        bs_leased_free(f->claim.op.claim.ret_tasks);
     free(f);
 }
 
