@@ -60,13 +60,14 @@ void bs_job_look(struct bs_job *job, struct bs_time now)
     bs_job_start(job, BS_STAGE_LOOK, now);
 }
 
-/* Enough for a call that is worth making: a quarter of the lease or the call's own limit. */
+/* Enough for a call that is worth making: a quarter of the lease or the call's own limit. A lease
+ * that is renewed can run out too: the process may have stood still during the look-up. */
 static bool enough_left(const struct bs_job *job, struct bs_time now)
 {
     const struct bs_queue_conf *conf = job->conf;
     int64_t least = BS_MIN(conf->call_timeout.us, conf->lease.us / 4);
 
-    return conf->renew || bs_job_left(job, now).us >= least;
+    return bs_job_left(job, now).us >= least;
 }
 
 static void go_on(struct bs_job *job, struct bs_time now)

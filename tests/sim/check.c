@@ -142,6 +142,8 @@ static void check_moves(struct sim *w, struct tale *t, const struct row *was, co
         if ((step.fx & BS_FX_ACTOR) && !m->by_person)
             broken(w, "%s was changed by %s and nobody did it", is->request_id,
                    bs_event_name(m->event));
+        if (m->by_person)
+            t->touched_at = sim_now(w);
         if (m->event == BS_EV_CLAIM)
             hit(w, DEED_CLAIM);
         if (m->event == BS_EV_NO_HANDLER)
@@ -353,9 +355,9 @@ static void check_overlap(struct sim *w, const struct exchange *x, const struct 
 
         if (y == x || y->is_look || y->end.us <= x->start.us || y->sent_at.us == BS_NEVER.us)
             continue;
-        /* A call that was cut by a drain keeps its own task away until its deadline, but not yet the
-         * others of its business object. */
-        if (y->cancelled && y->tale != x->tale)
+        /* A call that was cut by a drain keeps its own task away until its deadline, but neither
+         * the others of its business object nor a person. */
+        if (y->cancelled && (y->tale != x->tale || t->touched_at.us >= y->delivered_at.us))
             continue;
         if (y->lease_until.us > x->start.us && same_key(&t->row, &w->tales[y->tale].row))
             broken(w, "calls of %s and %s overlap at the shop and the first one's lease holds",

@@ -25,7 +25,7 @@ static bs_rc say_fault(struct sim *w, enum sim_fault f, bs_rc rc)
     else
         fault_hit(w, f);
     w->trips++;
-    w->well_since = sim_now(w);
+    w->well_since = bs_time_max(w->well_since, sim_now(w));
     say(w, "fault %s", fault_name(f));
     return rc;
 }
@@ -108,7 +108,7 @@ static void jump(struct sim *w)
 
     shop_run(w, to);
     w->clock.at = to;
-    w->well_since = to;
+    w->well_since = bs_time_max(w->well_since, to);
     w->jumps++;
     fault_hit(w, FAULT_JUMP);
     say(w, "the clock jumps");

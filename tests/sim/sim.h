@@ -90,10 +90,11 @@ struct tale {
     bool present;
     bool acked; /* somebody was told that it exists */
     int64_t acked_amount;
-    uint32_t posts;     /* how many POSTs the shop saw          */
-    uint32_t last_post; /* index + 1 of the newest POST         */
-    uint32_t last_look; /* index + 1 of the newest look-up whose reply was delivered */
-    int64_t last_fence; /* of the newest POST that arrived */
+    uint32_t posts;            /* how many POSTs the shop saw          */
+    uint32_t last_post;        /* index + 1 of the newest POST         */
+    uint32_t last_look;        /* index + 1 of the newest look-up whose reply was delivered */
+    int64_t last_fence;        /* of the newest POST that arrived */
+    struct bs_time touched_at; /* by a person, last */
 };
 
 /* ---- clients ---- */
