@@ -55,8 +55,9 @@ BS_NODISCARD bs_rc bs_store_checkpoint(struct bs_store *s, int64_t *ret_wal_byte
 
 #define BS_OP_LIST(X)                                                                              \
     X(SUBMIT)                                                                                      \
-    X(CLAIM) X(FINISH) X(RENEW) X(REAP) X(ORPHANS) X(ACT) X(QUEUE_PAUSE) X(TOKEN_ADD)              \
-        X(TOKEN_REVOKE) X(ALERT)
+    X(CLAIM)                                                                                       \
+    X(FINISH) X(RENEW) X(REAP) X(ORPHANS) X(ACT) X(QUEUE_PAUSE) X(TOKEN_ADD) X(TOKEN_REVOKE)       \
+        X(ALERT)
 #define BS_OP_ENUM(name) BS_OP_##name,
 enum bs_op_kind { BS_OP_LIST(BS_OP_ENUM) BS_OP_KIND_COUNT };
 

@@ -1,0 +1,39 @@
+/* One read as one transaction: what belongs together is of one instant, and nothing stays open. */
+#pragma once
+
+#include "store/inner.h"
+
+struct reading {
+    struct bs_store *s;
+    bool open;
+};
+
+static inline void end_reading(struct reading *r)
+{
+    if (r->open)
+        r->s->db->ops->rollback(r->s->db);
+}
+
+static inline bs_rc begin_reading(struct reading *r, struct bs_err *err)
+{
+    STORE_CHECK(r->s);
+    BS_TRY(r->s->db->ops->begin(r->s->db, err));
+    r->open = true;
+    return BS_OK;
+}
+
+/* Rows of unknown number, growing in an arena. */
+struct growing {
+    struct bs_arena *a;
+    size_t size; /* of one */
+    char *items;
+    uint32_t n, cap;
+};
+
+/* The next zeroed element, or NULL without memory. */
+void *grow_one(struct growing *g);
+
+static inline int64_t i64_at(const struct bs_val *v)
+{
+    return v->type == BS_VAL_I64 ? v->i : 0;
+}
