@@ -7,6 +7,7 @@
 
 #include "api/api.h"
 #include "api/auth.h"
+#include "json/read.h"
 
 #include <cmocka.h>
 #include <stdatomic.h>
