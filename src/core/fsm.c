@@ -50,8 +50,7 @@ static const struct bs_step table[BS_STATE_COUNT][BS_EVENT_COUNT] = {
 
 static const char *const meanings[BS_EVENT_COUNT] = {
     [BS_EV_SUBMIT] = "accepted at the door",
-    [BS_EV_PARK] = "accepted, but nobody can run it: unreadable item, or an unknown queue with "
-                   "`park: true`",
+    [BS_EV_PARK] = "accepted, but nobody can run it: unknown queue with `park: true`",
     [BS_EV_CLAIM] = "due and taken under a lease",
     [BS_EV_SUCCEEDED] = "the handler said success",
     [BS_EV_ALREADY_FINISHED] = "the look-up or the handler said that it is done already",
@@ -61,17 +60,14 @@ static const char *const meanings[BS_EVENT_COUNT] = {
     [BS_EV_UNKNOWN] = "sent, but no verdict; budget left",
     [BS_EV_UNKNOWN_LAST] = "budget spent, and this or an earlier execution has no verdict",
     [BS_EV_NEEDS_PERSON] = "no repetition can help: refused as wrong, or the order contradicts",
-    [BS_EV_NOT_PROCESSED] = "endpoint fault, look-up without verdict, order not found yet, "
-                            "429 or 503 with Retry-After",
+    [BS_EV_NOT_PROCESSED] = "endpoint fault, no look-up verdict, order not found yet, Retry-After",
     [BS_EV_RELEASED_UNSENT] = "given back, no byte of the request left",
     [BS_EV_RELEASED_SENT] = "given back after sending; due again at the call's deadline",
     [BS_EV_LEASE_EXPIRED] = "the lease ran out, first or second time",
     [BS_EV_WORKER_LOST] = "the lease ran out for the third time",
     [BS_EV_ASK_CLOSE] = "a person asked for close, hold or resolve during the call: it waits",
-    [BS_EV_PENDING_CLOSED] = "a waiting close or resolve, and the call is known to have done "
-                             "nothing",
-    [BS_EV_PENDING_MANUAL] = "a waiting hold, or a waiting close or resolve whose call has no "
-                             "clear end",
+    [BS_EV_PENDING_CLOSED] = "a waiting close or resolve; the call is known to have done nothing",
+    [BS_EV_PENDING_MANUAL] = "a waiting hold; or a waiting close or resolve after an unclear end",
     [BS_EV_HOLD] = "a person holds it back",
     [BS_EV_UNHOLD] = "a person lets it go again (only when held); never tried before",
     [BS_EV_UNHOLD_RETRY] = "a person lets it go again (only when held); tried before",

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "core/outcome_text.h"
 
-#define NAME_OF_WIRE(name, code) [BS_WIRE_##name] = code,
+#define NAME_OF_WIRE(name, code) [BS_WIRE_##name] = (code),
 static const char *const wire_codes[BS_WIRE_COUNT] = { BS_WIRE_LIST(NAME_OF_WIRE) };
 
 static const char *const wire_words[BS_WIRE_COUNT] = {
@@ -71,17 +71,17 @@ struct bs_str bs_outcome_http_code(struct bs_arena *a, const char *prefix, int s
 struct bs_str bs_wire_message(struct bs_arena *a, const struct bs_facts *f)
 {
     size_t n = strnlen(f->detail, sizeof(f->detail));
-    struct bs_str whole = BS_STR_NONE;
 
     BS_ASSERT((uint32_t)f->wire < BS_WIRE_COUNT);
-    whole = bs_arena_fmt(a, "%s%s%.*s", wire_words[f->wire], n ? ": " : "", (int)n, f->detail);
+    struct bs_str whole =
+        bs_arena_fmt(a, "%s%s%.*s", wire_words[f->wire], n ? ": " : "", (int)n, f->detail);
     return bs_outcome_text(a, whole, BS_MESSAGE_MAX);
 }
 
 struct bs_str bs_status_message(struct bs_arena *a, const struct bs_facts *f)
 {
     const struct bs_retry_after *wait = &f->retry_after;
-    struct bs_str whole = BS_STR_NONE;
+    struct bs_str whole;
 
     if (f->status >= 300 && f->status < 400) {
         struct bs_str to = bs_outcome_text(a, f->location, BS_MESSAGE_MAX - 64);
@@ -230,6 +230,15 @@ static void judge_status(enum bs_status_class cls, const struct bs_facts *f, str
     o->wish = f->retry_after.delay;
 }
 
+/* Success by the queue's own rule, or by the one rule that every queue has; a queue may take the
+ * latter away. */
+static bool is_success(const struct bs_policy *p, enum bs_status_class moved,
+                       const struct bs_facts *f, const struct bs_reply *r)
+{
+    return declared_rule_holds(&p->success, f, r) ||
+           (f->status == 204 && moved == BS_STATUS_DEFAULT);
+}
+
 static void judge_reply(const struct bs_policy *p, const struct bs_facts *f,
                         const struct bs_reply *r, struct bs_arena *a, struct bs_outcome *o)
 {
@@ -239,14 +248,10 @@ static void judge_reply(const struct bs_policy *p, const struct bs_facts *f,
     o->excerpt = bs_outcome_text(a, f->body, BS_EXCERPT_MAX);
     if (f->status >= 200 && f->status < 300 && r->valid)
         judge_says(r, a, o);
-    else if (declared_rule_holds(&p->success, f, r))
-        o->kind = BS_OUT_SUCCESS;
-    else if (moved != BS_STATUS_DEFAULT)
-        judge_status(moved, f, a, o);
-    else if (f->status == 204)
+    else if (is_success(p, moved, f, r))
         o->kind = BS_OUT_SUCCESS;
     else
-        judge_status(default_class(f), f, a, o);
+        judge_status(moved != BS_STATUS_DEFAULT ? moved : default_class(f), f, a, o);
 }
 
 struct bs_outcome bs_classify_call(const struct bs_policy *p, const struct bs_facts *f,

@@ -29,7 +29,7 @@ struct checking {
 void bs_field_error_add(struct bs_field_errors *e, struct bs_arena *a, const char *field,
                         const char *code, const char *fmt, ...)
 {
-    struct bs_str message = BS_STR_NONE;
+    struct bs_str message;
     va_list args;
 
     if (e->n == BS_FIELD_ERRORS_MAX)

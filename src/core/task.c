@@ -5,7 +5,7 @@
 static const char *const state_names[BS_STATE_COUNT] = { [BS_STATE_NONE] = "NONE",
                                                          BS_STATE_LIST(NAME_OF_STATE) };
 
-#define NAME_OF_EVENT(name, text) [BS_EV_##name] = text,
+#define NAME_OF_EVENT(name, text) [BS_EV_##name] = (text),
 static const char *const event_names[BS_EVENT_COUNT] = { BS_EVENT_LIST(NAME_OF_EVENT) };
 
 #define NAME_OF_SOURCE(name) [BS_SRC_##name] = #name,
