@@ -1,25 +1,28 @@
 /* backstop migrate, backstop check-store: the store itself, under its lock. */
 #include "app/client.h"
 #include "store/store.h"
+#include "sys/files.h"
 #include "json/write.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-static enum bs_exit open_store(const struct bs_cli *cli, bool migrate, struct bs_store **ret)
+/* `create`: a store that is not there yet is made, with this program's version. */
+static enum bs_exit open_store(const struct bs_cli *cli, bool create, struct bs_store **ret)
 {
     struct bs_config *c = NULL;
-    struct bs_store_options o = { .mode = BS_STORE_WRITER, .migrate = migrate };
+    struct bs_store_options o = { .mode = BS_STORE_WRITER, .migrate = create };
     struct bs_err err = { 0 };
     enum bs_exit code = bs_client_config(cli, &c);
 
     if (code != BS_EXIT_DONE)
         return code;
     o.url = c->store_url;
-    if (access(c->store_path, F_OK) != 0) {
+    if (!create && access(c->store_path, F_OK) != 0) {
         bs_complain("there is no store at %s", c->store_path);
         code = BS_EXIT_FAILED;
-    } else if (bs_store_open(&o, ret, &err) != BS_OK) {
+    } else if (bs_folder_of(c->store_path, &err) != BS_OK ||
+               bs_store_open(&o, ret, &err) != BS_OK) {
         bs_complain("%s", err.msg);
         code = bs_exit_of(err.rc);
     }
@@ -113,8 +116,8 @@ static enum bs_exit check_store(const struct bs_cli *cli)
 
 static const struct bs_command commands[] = {
     { .name = "migrate",
-      .doc = "Bring the store to this program's version. The server must not run; make a backup "
-             "first.",
+      .doc = "Bring the store to this program's version, or make an empty one.\n\nThe server must "
+             "not run; make a backup first.",
       .run = migrate },
     { .name = "check-store",
       .doc = "Check the file, the states, the keys and the figures. The server must not run.",

@@ -293,13 +293,30 @@ void bs_config_free(struct bs_config *c)
 
 /* ---- the list of keys ---- */
 
+/* "a whole number from 1 to 1024", "debug, info, warn or error". */
+static void add_kind(struct bs_buf *out, const struct bs_conf_key *k)
+{
+    if (k->kind == BS_CONF_CHOICE) {
+        for (uint32_t i = 0; k->choices[i]; i++)
+            bs_buf_fmt(out, "%s%s", i ? (k->choices[i + 1] ? ", " : " or ") : "", k->choices[i]);
+        return;
+    }
+    bs_buf_addz(out, bs_conf_kind_words(k->kind));
+    if (k->kind == BS_CONF_COUNT)
+        bs_buf_fmt(out, " from %lld to %lld", (long long)k->min, (long long)k->max);
+    if (k->instead)
+        bs_buf_fmt(out, ", or %s", k->instead);
+}
+
 static void list_section(const struct bs_conf_section *s, struct bs_str path, struct bs_buf *out)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         const struct bs_conf_key *k = &s->keys[i];
         BS_CLEANUP(bs_buf_free) struct bs_buf name = { .max = 256 };
         bs_buf_fmt(&name, "%.*s%s%s", BS_STR_FMT(path), path.n ? "." : "", k->name);
-        bs_buf_fmt(out, "%s\t%s\t%s\t%s\n", bs_buf_str(&name).p, bs_conf_kind_words(k->kind),
+        bs_buf_fmt(out, "%s\t", bs_buf_str(&name).p);
+        add_kind(out, k);
+        bs_buf_fmt(out, "\t%s\t%s\n",
                    k->required   ? "(required)"
                    : k->standard ? k->standard
                                  : "-",
