@@ -60,7 +60,8 @@ struct bs_outcome {
     struct bs_time started_at, ended_at;
 };
 
-/* A call to the handler. Text is cleaned into the arena. */
+/* A call to the handler. Text is cleaned into the arena; r NULL: no object was read. `looked` is
+ * the caller's: GO_ON where a look-up came before; so is `not_before` of BS_OUT_SENT. */
 struct bs_outcome bs_classify_call(const struct bs_policy *p, const struct bs_facts *f,
                                    const struct bs_reply *r, struct bs_arena *a);
 
@@ -76,6 +77,7 @@ struct bs_look {
 /* The look-up. Returns true when the handler is to be called (verdict go_on and nothing differs);
  * otherwise *ret is the outcome of the execution: finished, not found, state conflict,
  * AMOUNT_MISMATCH, CURRENCY_MISMATCH, TRADE_NO_MISMATCH (both values in the message), or CHECK_…
- * without verdict (not processed). */
+ * without verdict (not processed; a cancelled look-up: BS_OUT_UNSENT). l NULL: no object was read.
+ * An amount of digits alone is minor units, with a decimal point units of the currency. */
 bool bs_classify_look(const struct bs_task *t, const struct bs_facts *f, const struct bs_look *l,
                       struct bs_arena *a, struct bs_outcome *ret);
