@@ -12,7 +12,8 @@ struct act {
     enum bs_action action;
     struct bs_str reason, conclusion;
     struct bs_str version_text;
-    int64_t version; /* 0: not given */
+    int64_t version;    /* 0: not given           */
+    enum bs_state from; /* when it was looked at  */
     struct bs_op op;
     struct bs_op *ops[1];
 };
@@ -140,6 +141,16 @@ static void render_refused(struct bs_call *c)
         bs_call_problem(c, problem_of(c->op->rc), "%s", c->op->err.msg);
 }
 
+static void log_act(const struct act *q)
+{
+    const struct bs_op_act *op = &q->op.act;
+
+    bs_log(BS_LOG_INFO, "task.acted", BS_FN("task_no", op->task_id),
+           BS_FZ("action", bs_action_name(op->action)), BS_FZ("from", bs_state_name(q->from)),
+           BS_FZ("to", bs_state_name(op->ret_task.state)), BS_F("operator", op->operator),
+           BS_F("reason", op->reason), BS_FN("pending", op->ret_pending));
+}
+
 static void committed(struct bs_call *c)
 {
     if (c->rc != BS_OK || c->op->rc != BS_OK) {
@@ -147,6 +158,7 @@ static void committed(struct bs_call *c)
         bs_call_finish(c);
         return;
     }
+    log_act(c->state);
     c->render = render_short;
     bs_call_read(c, read_after);
 }
@@ -200,6 +212,7 @@ static bs_rc look(struct bs_call *c, struct bs_store *s, struct bs_err *err)
                         BS_STR_FMT(t.biz_type));
         return BS_OK;
     }
+    q->from = t.state;
     make_op(c, q, t.id, policy);
     c->committed = committed;
     c->then = send_op;

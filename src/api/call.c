@@ -54,6 +54,12 @@ static bool may_log(struct bs_api *api, enum bs_problem p, int64_t *ret_left_out
     return true;
 }
 
+/* A field without text would be taken for a number. */
+static struct bs_str text(struct bs_str s)
+{
+    return s.p ? s : BS_STR("");
+}
+
 static void log_problem(struct bs_api *api, const struct bs_http_request *r, struct bs_str who,
                         enum bs_problem p, struct bs_str detail)
 {
@@ -61,13 +67,19 @@ static void log_problem(struct bs_api *api, const struct bs_http_request *r, str
 
     if (!may_log(api, p, &left_out))
         return;
-    bs_log(level_of(p), bs_problem_status(p) >= 500 ? "api.failed" : "api.refused",
-           BS_FZ("method", r->method == BS_GET    ? "GET"
-                           : r->method == BS_POST ? "POST"
-                                                  : "other"),
-           BS_F("path", r->path), BS_FN("status", bs_problem_status(p)),
-           BS_FZ("code", bs_problem_code(p)), BS_F("message", detail), BS_F("who", who),
-           BS_FN("left_out", left_out));
+    const struct bs_log_field fields[] = {
+        BS_FZ("method", r->method == BS_GET    ? "GET"
+                        : r->method == BS_POST ? "POST"
+                                               : "other"),
+        BS_F("path", text(r->path)),
+        BS_FN("status", bs_problem_status(p)),
+        BS_FZ("code", bs_problem_code(p)),
+        BS_F("message", text(detail)),
+        BS_F("who", text(who)),
+        BS_FN("left_out", left_out),
+    };
+    bs_log_event(level_of(p), bs_problem_status(p) >= 500 ? "api.failed" : "api.refused", fields,
+                 BS_COUNT(fields) - (left_out ? 0 : 1));
 }
 
 static void make_problem(struct bs_answer *ret, enum bs_problem p,
