@@ -13,3 +13,9 @@ PRAGMA wal_checkpoint(RESTART)
 
 -- name: integrity
 PRAGMA integrity_check(20)
+
+-- name: quick_check
+PRAGMA quick_check(1)
+
+-- name: store_bytes
+SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)

@@ -13,7 +13,6 @@ enum {
     PATIENCE_US = 1500000,
     BACKOFF_FIRST_US = 20000,
     BACKOFF_MAX_US = 1000000,
-    BUSY_PAUSE_US = 2000,
     COMMITTER_MAGIC = 0x434f4d4d,
 };
 
@@ -38,6 +37,9 @@ struct bs_committer {
     bool lost; /* some answer of the present batch was lost: it may stand already */
     _Atomic bool healthy;
     _Atomic uint64_t commits, ops_done, failures, reruns, us_sum, us_max;
+#ifdef BS_PLANTED
+    struct bs_op gone; /* stands for an operation whose owner has it back already */
+#endif
 };
 
 static struct bs_committer *self(struct bs_actor *a)
@@ -210,15 +212,23 @@ static void ack_early(void *ctx)
 {
     struct bs_committer *c = ctx;
     struct works all = c->batch;
+    uint32_t at = 0;
 
+    c->gone = (struct bs_op){ .kind = BS_OP_ALERT };
     c->batch = (struct works){ 0 };
     for (struct bs_node *n = pop(&all); n; n = pop(&all)) {
-        if (work_of(n)->rank == BS_RANK_INTAKE)
-            answer(work_of(n), BS_OK, NULL);
+        struct bs_work *w = work_of(n);
+        bool early = w->rank == BS_RANK_INTAKE;
+
+        for (uint32_t i = 0; i < w->n; i++, at++) {
+            if (early)
+                c->ops[at] = &c->gone;
+        }
+        if (early)
+            answer(w, BS_OK, NULL);
         else
             push(&c->batch, n);
     }
-    list_ops_again(c);
 }
 #endif
 
@@ -281,6 +291,7 @@ static void failed(struct bs_committer *c, bs_rc rc, const struct bs_err *err, s
     }
     set_health(c, false, err);
     answer_impatient(c, c->lost ? BS_E_UNKNOWN : BS_E_UNAVAILABLE, err);
+    refuse_waiting(c, err);
     wait_longer(c, now);
 }
 
@@ -295,10 +306,14 @@ static void run_batch(struct bs_committer *c, struct bs_time now)
     c->o.store->before_commit_ctx = c;
 #endif
     bs_rc rc = bs_store_apply(c->o.store, c->ops, c->ops_n, &err);
-    if (rc == BS_OK)
+    if (rc == BS_OK) {
         succeeded(c, ops, bs_boot_us() - began);
-    else
-        failed(c, rc, &err, now);
+        return;
+    }
+#ifdef BS_PLANTED
+    list_ops_again(c); /* without those that were answered early */
+#endif
+    failed(c, rc, &err, now);
 }
 
 static bool anything_waits(const struct bs_committer *c)
@@ -323,8 +338,8 @@ static struct bs_time step(struct bs_actor *a, struct bs_time now)
         return c->batch.head || anything_waits(c) ? c->again_at : BS_NEVER;
     if (!c->batch.head)
         form_batch(c);
-    if (!c->batch.head)
-        return BS_NEVER;
+    if (!c->batch.head) /* without memory for the list of operations: a little later */
+        return anything_waits(c) ? bs_time_add(now, BS_US(BACKOFF_FIRST_US)) : BS_NEVER;
     run_batch(c, now);
     if (c->batch.head)
         return c->again_at;

@@ -142,7 +142,7 @@ bs_rc alert_settled(struct bs_store *s, const struct bs_op *op, const struct bs_
     else
         snprintf(subject, sizeof(subject), "%lld", (long long)t->id);
     what.subject = bs_str_of(subject);
-    what.message = o ? o->message : t->last_error_msg;
+    what.message = o ? o->message : BS_STR("the lease ran out");
     return alert_raise(s, op, d->alert_kind, &what, err);
 }
 

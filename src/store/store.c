@@ -3,11 +3,12 @@
 #include "store/inner.h"
 #include "sys/files.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { APPLICATION_ID = 1112757328, PATH_MAX_BYTES = 1024 };
+enum { APPLICATION_ID = 1112757328, PATH_MAX_BYTES = 1024, CHECKED_BYTES_MAX = 64 << 20 };
 
 const int32_t bs_store_program_version = 1;
 
@@ -76,6 +77,23 @@ static bs_rc look_at_file(struct bs_store *s, bool *ret_empty, struct bs_err *er
     return rc;
 }
 
+/* A look through a small file costs milliseconds; a large one is left to check-store. */
+static bs_rc check_small(struct bs_store *s, struct bs_err *err)
+{
+    struct bs_val size[1], finding[1];
+    bool found = false;
+
+    BS_TRY(s->db->ops->begin(s->db, err));
+    bs_rc rc = store_one(s, BS_SQL_STORE_BYTES, NULL, 0, size, 1, &found, err);
+    if (rc == BS_OK && found && size[0].i <= CHECKED_BYTES_MAX) {
+        rc = store_one(s, BS_SQL_QUICK_CHECK, NULL, 0, finding, 1, &found, err);
+        if (rc == BS_OK && found && !bs_str_is(finding[0].s, "ok"))
+            rc = bs_fail(err, BS_E_CORRUPT, "the store is damaged: %.*s", BS_STR_FMT(finding[0].s));
+    }
+    s->db->ops->rollback(s->db);
+    return rc;
+}
+
 static bs_rc bring_up(struct bs_store *s, const struct bs_store_options *o, struct bs_err *err)
 {
     bool empty = false;
@@ -85,6 +103,8 @@ static bs_rc bring_up(struct bs_store *s, const struct bs_store_options *o, stru
         return bs_fail(err, BS_E_REFUSED,
                        "the store has version %d, this program knows %d: a newer program made it",
                        s->version, bs_store_program_version);
+    if (!empty && o->mode == BS_STORE_WRITER)
+        BS_TRY(check_small(s, err));
     if (s->version == bs_store_program_version)
         return BS_OK;
     if (o->mode == BS_STORE_READER)
@@ -98,6 +118,17 @@ static bs_rc bring_up(struct bs_store *s, const struct bs_store_options *o, stru
 }
 
 /* ---- opening ---- */
+
+/* Payments' data: nobody else reads it. SQLite gives the log beside it the same rights. Only a file
+ * that is not there is opened, because closing one would drop the locks of this process on it. */
+static void make_private(const char *file)
+{
+    if (access(file, F_OK) == 0)
+        return;
+    int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+}
 
 static bs_rc open_sqlite(struct bs_store *s, const struct bs_store_options *o, struct bs_str path,
                          struct bs_err *err)
@@ -114,10 +145,12 @@ static bs_rc open_sqlite(struct bs_store *s, const struct bs_store_options *o, s
     snprintf(file, sizeof(file), "%.*s", BS_STR_FMT(path));
     if (o->mode == BS_STORE_WRITER) {
         snprintf(lock, sizeof(lock), "%s.lock", file);
+        BS_TRY(bs_folder_of(file, err));
         bs_rc rc = bs_file_lock(lock, &s->lock_fd, err);
         if (rc == BS_E_REFUSED)
             return bs_fail(err, rc, "%s is in use by another Backstop process", file);
         BS_TRY(rc);
+        make_private(file);
     }
     bs_rc rc = bs_sqlite_open(&so, &s->db, err);
     if (rc == BS_E_CORRUPT)
