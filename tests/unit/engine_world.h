@@ -60,6 +60,7 @@ struct world {
     int64_t commit_us; /* how long a commit takes */
     struct bs_time commit_at;
     uint32_t calls_max;
+    size_t lane_cap; /* of the committer; 0: the default */
     struct bs_span orphans_after;
     uint64_t seed;
     uint32_t unanswered;
@@ -76,6 +77,8 @@ struct bs_time world_now(struct world *w);
 void world_run(struct world *w, int64_t us);
 /* Steps until the engine is idle, at most so long; the test fails otherwise. */
 void world_settle(struct world *w, int64_t us);
+/* So many turns of everybody. */
+void world_turns(struct world *w, uint32_t n);
 /* A rule of the shop, behind those there are. */
 void world_says(struct world *w, struct line line);
 /* Gives PAY_CALLBACK a look-up at /orders/{order_no}. */
