@@ -167,6 +167,8 @@ static void case_57_amounts_are_compared_as_integers(void **state)
         print_message("%s against %s %s\n", rows[i].own, rows[i].amount, rows[i].currency);
         assert_int_equal(bs_classify_look(&t, &f, &l, &a, &o), rows[i].want[0] == '\0');
         assert_text(o.code, rows[i].want);
+        assert_int_equal(o.looked,
+                         strstr(rows[i].want, "MISMATCH") ? BS_VERDICT_GO_ON : BS_VERDICT_NONE);
         assert_contains(o.message, rows[i].message);
         if (rows[i].want[0])
             assert_int_equal(o.kind, rows[i].want[0] == 'C' && rows[i].want[1] == 'H'
