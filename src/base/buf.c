@@ -19,6 +19,7 @@ static bool reserve(struct bs_buf *b, size_t more)
     char *p = realloc(b->p, cap);
     if (!p) {
         b->failed = true;
+        b->no_memory = true;
         return false;
     }
     b->p = p;
@@ -81,6 +82,8 @@ bs_rc bs_buf_done(const struct bs_buf *b, struct bs_err *err)
 {
     if (!b->failed)
         return BS_OK;
+    if (b->no_memory)
+        return bs_fail(err, BS_E_NOMEM, "no memory for a text of %zu bytes and more", b->len);
     return bs_fail(err, BS_E_LIMIT, "the text would be longer than %zu bytes", b->max);
 }
 
@@ -88,6 +91,7 @@ void bs_buf_reset(struct bs_buf *b)
 {
     b->len = 0;
     b->failed = false;
+    b->no_memory = false;
     if (b->p)
         b->p[0] = '\0';
 }

@@ -8,8 +8,9 @@
 struct bs_buf {
     char *p;
     size_t len, cap;
-    size_t max;  /* most bytes of content             */
-    bool failed; /* past max or without memory        */
+    size_t max;     /* most bytes of content         */
+    bool failed;    /* past max or without memory    */
+    bool no_memory; /* the second of the two         */
 };
 
 void bs_buf_add(struct bs_buf *b, struct bs_str s);

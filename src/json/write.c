@@ -105,6 +105,7 @@ static void add_repaired(struct bs_json *j, struct bs_str s)
         i += BS_MAX(size, (size_t)1);
     }
     j->out->failed = j->out->failed || text.failed;
+    j->out->no_memory = j->out->no_memory || text.no_memory;
     add_string(j, bs_buf_str(&text));
 }
 
