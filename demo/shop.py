@@ -171,7 +171,7 @@ def handler_of(shop):
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             try:
                 body = json.loads(raw)
-            except ValueError:
+            except (ValueError, RecursionError):
                 body = {}
             call = {"method": "POST", "path": self.path, "key": self.headers.get("Idempotency-Key"),
                     "fence": int(self.headers.get("Backstop-Fence") or 0), "task_no": self.headers.get("webhook-id"),

@@ -21,7 +21,7 @@ static bs_rc snapshot(struct bs_arena *a, const struct bs_task *t, struct bs_str
     if (!j)
         return bs_fail(err, BS_E_NOMEM, "no memory for an audit row");
     bs_json_open(j);
-    bs_json_kstr(j, "status", bs_str_of(bs_state_name(t->state)));
+    bs_json_kstr(j, "task_status", bs_str_of(bs_state_name(t->state)));
     bs_json_kint(j, "retry_count", t->retry_count);
     bs_json_kint(j, "crash_count", t->crash_count);
     bs_json_kbool(j, "outcome_unknown", t->outcome_unknown);
@@ -29,7 +29,7 @@ static bs_rc snapshot(struct bs_arena *a, const struct bs_task *t, struct bs_str
     bs_json_kstr_or_null(j, "conclusion", t->conclusion);
     bs_json_kstr(j, "close_pending", bs_str_of(pending[t->pending & 3]));
     bs_json_ktime(j, "next_execute_at", t->next_execute_at);
-    bs_json_kint(j, "version", t->version);
+    bs_json_kid(j, "version", t->version);
     bs_json_close(j);
     BS_TRY(bs_json_end(j, err));
     *ret = bs_arena_str(a, bs_buf_str(&out));

@@ -212,11 +212,10 @@ def a_full_disk_is_503_loses_nothing_and_heals_without_a_restart():
             shop.behave("order-inflight", "slow:4")
             flying = accepted(client, submission("inflight"))
             shop.wait_for(lambda calls: calls)
-            filler, size = os.path.join(folder, "filler"), 0
-            with open(filler, "wb") as f, contextlib.suppress(OSError):
-                while True:
-                    f.write(b"x" * 4096)
-                    f.flush()
+            filler = os.path.join(folder, "filler")
+            with open(filler, "wb", buffering=0) as f, contextlib.suppress(OSError):
+                while f.write(b"x" * 4096):
+                    pass
             refused = None
             for n in range(200):
                 reply = client.post("/v1/tasks", submission(f"full{n}", payload="x" * 200_000))
