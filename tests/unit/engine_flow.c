@@ -106,7 +106,7 @@ static void unknown_then_nine_503_is_a_persons_matter_with_outcome_unknown(void 
     world_says(w, (struct line){ .match = "POST", .status = 503, .body = "" });
     world_start(w);
     int64_t id = world_submit(w, "r-1", "");
-    world_run(w, 24 * hour);
+    world_run(w, 7 * hour);
     struct bs_task t = world_task(w, id, &a);
     assert_string_equal(bs_state_name(t.state), "MANUAL");
     assert_text(t.manual_code, "OUTCOME_UNKNOWN");
@@ -129,7 +129,7 @@ static void ten_known_failures_end_with_a_person_and_are_not_unknown(void **stat
                (struct line){ .match = "POST", .wire = BS_WIRE_CONNECT_REFUSED, .unsent = true });
     world_start(w);
     int64_t id = world_submit(w, "r-1", "");
-    world_run(w, 24 * hour);
+    world_run(w, 7 * hour);
     struct bs_task t = world_task(w, id, &a);
     assert_string_equal(bs_state_name(t.state), "MANUAL");
     assert_text(t.last_error_code, "CONNECT_REFUSED");
@@ -147,7 +147,7 @@ static void the_default_delays_are_the_seeds(void **state)
     world_says(w, (struct line){ .match = "POST", .status = 409, .body = "" });
     world_start(w);
     (void)world_submit(w, "r-1", "");
-    world_run(w, 24 * hour);
+    world_run(w, 7 * hour);
     assert_int_equal(w->sights_n, 10);
     for (uint32_t i = 1; i < 10; i++)
         assert_int_equal(w->sights[i].from.us - w->sights[i - 1].to.us, minutes[i] * minute);
