@@ -69,10 +69,14 @@ static bool read_host(struct slot *s, const char *url)
     BS_CLEANUP(free_url_p) CURLU *u = curl_url();
     BS_CLEANUP(free_text_p) char *host = NULL;
     BS_CLEANUP(free_text_p) char *port = NULL;
+    BS_CLEANUP(free_text_p) char *scheme = NULL;
 
     if (!u || curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK ||
+        curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) != CURLUE_OK ||
         curl_url_get(u, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
         curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK)
+        return false;
+    if (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0)
         return false;
     if (strlen(host) >= sizeof(s->host))
         return false;

@@ -115,7 +115,8 @@ static enum bs_wire connect_failure(struct slot *s)
     return os_error == ETIMEDOUT ? BS_WIRE_CONNECT_TIMEOUT : BS_WIRE_CONNECT_FAILED;
 }
 
-/* OpenSSL's verdict on the chain; it is good when only the name does not fit. */
+/* OpenSSL's verdict on the chain. Where only the name does not fit, curl ends before it stores that
+ * the chain is good, and what it had put there at the start stays. */
 static enum bs_wire certificate_failure(struct slot *s)
 {
     long verdict = 0;
@@ -123,6 +124,7 @@ static enum bs_wire certificate_failure(struct slot *s)
     curl_easy_getinfo(s->easy, CURLINFO_SSL_VERIFYRESULT, &verdict);
     switch (verdict) {
     case X509_V_OK:
+    case X509_V_ERR_UNSPECIFIED:
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
         return BS_WIRE_TLS_NAME;
