@@ -7,11 +7,19 @@
 
 enum { WAL_WORTH_IT = 4 << 20 };
 
-static int64_t wal_size(const char *path)
+/* What of the file shows that something was written. */
+struct wal {
+    int64_t size, changed_ns;
+};
+
+static struct wal look(const char *path)
 {
     struct stat st;
 
-    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+    if (stat(path, &st) != 0)
+        return (struct wal){ 0 };
+    return (struct wal){ (int64_t)st.st_size,
+                         (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec };
 }
 
 static void note_failure(struct bs_maintain *m, const struct bs_err *err)
@@ -22,18 +30,25 @@ static void note_failure(struct bs_maintain *m, const struct bs_err *err)
     m->failing = true;
 }
 
+/* The file keeps its size when all of it has been moved, so an idle store is known by its time. */
+static bool worth_it(const struct bs_maintain *m, const struct wal *w)
+{
+    return w->size > WAL_WORTH_IT && (m->left > 0 || w->changed_ns != m->changed_ns);
+}
+
 static struct bs_time step(struct bs_actor *a, struct bs_time now)
 {
     struct bs_maintain *m = BS_CONTAINER(a, struct bs_maintain, actor);
-    int64_t size = wal_size(m->wal_path), left = 0;
+    struct wal w = look(m->wal_path);
     struct bs_err err = { 0 };
 
-    atomic_store(&m->wal_bytes, size);
-    if (size > WAL_WORTH_IT) {
-        bs_rc rc = bs_store_checkpoint(m->store, &left, &err);
+    atomic_store(&m->wal_bytes, w.size);
+    if (worth_it(m, &w)) {
+        bs_rc rc = bs_store_checkpoint(m->store, &m->left, &err);
         if (rc == BS_OK) {
-            atomic_fetch_add(&m->checkpoints, 1);
+            m->changed_ns = w.changed_ns;
             m->failing = false;
+            atomic_fetch_add(&m->checkpoints, 1);
         } else if (rc != BS_E_BUSY) {
             note_failure(m, &err);
         }

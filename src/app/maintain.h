@@ -10,6 +10,8 @@ struct bs_maintain {
     struct bs_mailbox mailbox;
     struct bs_store *store; /* its own reader handle */
     const char *wal_path;
+    int64_t changed_ns;        /* of the file, before the last checkpoint          */
+    int64_t left;              /* bytes that the last checkpoint could not move    */
     bool failing;              /* the last look or checkpoint did not succeed; logged once */
     _Atomic int64_t wal_bytes; /* size of the file when last looked at; any thread        */
     _Atomic int64_t checkpoints;

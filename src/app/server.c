@@ -105,7 +105,10 @@ static bs_rc start_store(struct bs_server *s, struct bs_err *err)
 
     BS_TRY(bs_folder_of(c->store_path, err));
     BS_TRY(bs_store_open(&o, &committer.store, err));
-    BS_TRY(bs_committer_new(&committer, &s->committer, err));
+    if (bs_committer_new(&committer, &s->committer, err) != BS_OK) {
+        bs_store_close(committer.store);
+        return err->rc;
+    }
     BS_TRY(bs_store_open(&reader, &s->reader, err));
     return bs_thread_start(&s->committer_thread, bs_committer_actor(s->committer), s->clock, err);
 }
@@ -265,7 +268,8 @@ bs_rc bs_server_start(const struct bs_server_options *o, struct bs_server **ret,
     bs_rc rc = start_all(s, o, err);
     if (rc != BS_OK) {
         bs_log(BS_LOG_ERROR, "server.refused", BS_FZ("rc", bs_rc_name(rc)),
-               BS_FZ("message", err->msg));
+               BS_FZ("message", err->msg), BS_FZ("store", o->config->store_url),
+               BS_FZ("listen", o->config->listen));
         bs_server_stop(s);
         return rc;
     }
