@@ -365,7 +365,7 @@ static void check_overlap(struct sim *w, const struct exchange *x, const struct 
     }
 }
 
-static void check_room(struct sim *w, const struct exchange *x, const struct tale *t)
+static void check_room(struct sim *w, const struct exchange *x)
 {
     uint32_t running = 0, suspects = 0;
 
@@ -375,12 +375,12 @@ static void check_room(struct sim *w, const struct exchange *x, const struct tal
         if (!y->call)
             continue;
         running += y->queue == x->queue;
-        suspects += y != x && w->tales[y->tale].row.crash_count >= 2;
+        suspects += y->suspect;
     }
     if (running > w->confs[x->queue].concurrency)
         broken(w, "%u calls run in a queue with concurrency %u", running,
                w->confs[x->queue].concurrency);
-    if (t->row.crash_count >= 2 && suspects)
+    if (x->suspect && suspects > 1)
         broken(w, "two suspects run at once in one process");
 }
 
@@ -389,13 +389,14 @@ void check_post(struct sim *w, struct exchange *x)
     struct tale *t = &w->tales[x->tale];
 
     x->lease_until = (struct bs_time){ t->row.locked_until };
+    x->suspect = t->row.crash_count >= 2;
     check_fence(w, x, t);
     if (!w->broken)
         check_looked(w, x, t);
     if (!w->broken)
         check_overlap(w, x, t);
     if (!w->broken)
-        check_room(w, x, t);
+        check_room(w, x);
     t->posts++;
     t->last_post = (uint32_t)(x - w->xs) + 1;
     t->last_fence = x->fence;

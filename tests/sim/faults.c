@@ -58,6 +58,11 @@ static bs_rc ask(void *ctx, enum bs_fault_call call, enum bs_fault_when when)
         w->crash_now = true;
         return say_fault(w, FAULT_CRASH_IN_COMMIT, BS_E_UNKNOWN);
     }
+    /* Sometimes the store stays away: then nobody can find out in time what became of it. */
+    if (chance(w, 20)) {
+        w->full_until = bs_time_add(sim_now(w), some_ms(w, 500, 5000));
+        w->well_since = bs_time_max(w->well_since, w->full_until);
+    }
     return say_fault(w, FAULT_DB_COMMIT_LOST, BS_E_UNKNOWN);
 }
 

@@ -19,42 +19,51 @@ static void on_health(void *ctx, bool healthy, const struct bs_err *err)
 }
 
 /* A paused queue is remembered by the store, not by the process. */
-static void recall_pauses(struct sim *w, struct bs_store *s, bool *ret_paused)
+static bs_rc recall_pauses(struct sim *w, struct bs_store *s, bool *ret_paused, struct bs_err *err)
 {
     BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
     struct bs_queue_row *rows = NULL;
     uint32_t n = 0;
-    struct bs_err err = { 0 };
 
-    if (bs_store_queues(s, &a, &rows, &n, &err) != BS_OK) {
-        broken(w, "the queues cannot be read at start: %s", err.msg);
-        return;
-    }
+    BS_TRY(bs_store_queues(s, &a, &rows, &n, err));
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t q = 0; q < SIM_QUEUES; q++)
             if (rows[i].paused && bs_str_eq(rows[i].biz_type, w->confs[q].biz_type))
                 ret_paused[q] = true;
+    return BS_OK;
+}
+
+static struct bs_store *open_store(struct sim *w, bool *ret_paused)
+{
+    struct bs_err err = { 0 };
+    struct bs_store *store = NULL;
+    struct bs_store_options so = { .url = w->url, .mode = BS_STORE_WRITER, .cache_kib = 512 };
+    uint32_t trips = w->trips;
+
+    so.db = faults_wrap(w);
+    if (!so.db)
+        return NULL;
+    bs_rc rc = bs_store_open(&so, &store, &err);
+    if (rc == BS_OK) {
+        rc = recall_pauses(w, store, ret_paused, &err);
+        if (rc == BS_OK)
+            return store;
+        bs_store_close(store);
+    }
+    say(w, "the store does not open: %s", err.msg);
+    if (w->trips == trips)
+        broken(w, "the store does not open although it is well: %s", err.msg);
+    fault_hit(w, FAULT_OPEN_FAILED);
+    return NULL;
 }
 
 static bool start_committer(struct sim *w, bool *ret_paused)
 {
     struct bs_err err = { 0 };
-    struct bs_store *store = NULL;
-    struct bs_store_options so = { .url = w->url, .mode = BS_STORE_WRITER, .cache_kib = 512 };
+    struct bs_store *store = open_store(w, ret_paused);
 
-    so.db = faults_wrap(w);
-    if (!so.db)
+    if (!store)
         return false;
-    uint32_t trips = w->trips;
-    bs_rc rc = bs_store_open(&so, &store, &err);
-    if (rc != BS_OK) {
-        say(w, "the store does not open: %s", err.msg);
-        if (w->trips == trips)
-            broken(w, "the store does not open although it is well: %s", err.msg);
-        fault_hit(w, FAULT_OPEN_FAILED);
-        return false;
-    }
-    recall_pauses(w, store, ret_paused);
     struct bs_committer_options co = { .store = store,
                                        .clock = &w->clock.base,
                                        .on_hints = on_hints,
@@ -63,7 +72,7 @@ static bool start_committer(struct sim *w, bool *ret_paused)
                                        .health_ctx = w };
     for (int i = 0; i < BS_RANK_COUNT; i++)
         co.caps[i] = w->opt.caps[i];
-    rc = bs_committer_new(&co, &w->p.committer, &err);
+    bs_rc rc = bs_committer_new(&co, &w->p.committer, &err);
     BS_ASSERT(rc == BS_OK);
     return true;
 }

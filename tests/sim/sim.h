@@ -54,6 +54,7 @@ struct exchange {
     struct bs_time delivered_at;
     bool delivered, cancelled, dead; /* dead: its process is gone */
     bool effect_done;
+    bool suspect; /* its task had lost two leases when the call began */
     int status;
     enum bs_wire wire;
     struct bs_retry_after wish;
