@@ -13,8 +13,14 @@ struct bs_log_field {
     int64_t number;
 };
 
-#define BS_F(key, s) ((struct bs_log_field){ (key), (s), 0 })
-#define BS_FZ(key, z) ((struct bs_log_field){ (key), bs_str_of(z), 0 })
+/* A text that is not there is an empty one, never the number 0. */
+static inline struct bs_str bs_log_text(struct bs_str s)
+{
+    return s.p ? s : BS_STR("");
+}
+
+#define BS_F(key, s) ((struct bs_log_field){ (key), bs_log_text(s), 0 })
+#define BS_FZ(key, z) ((struct bs_log_field){ (key), bs_log_text(bs_str_of(z)), 0 })
 #define BS_FN(key, n) ((struct bs_log_field){ (key), BS_STR_NONE, (int64_t)(n) })
 
 /* fd: normally 2. Form: 0 by isatty, 1 JSON, 2 readable. Before the first call: stderr, by isatty,
