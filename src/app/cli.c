@@ -325,6 +325,7 @@ static enum bs_exit run_command(const struct bs_command *c, int argc, char **arg
 
 enum bs_exit bs_cli_run(int argc, char **argv)
 {
+    static char version[] = "version";
     const struct bs_command *c;
     int words = 0;
 
@@ -336,7 +337,7 @@ enum bs_exit bs_cli_run(int argc, char **argv)
         strcmp(argv[1], "help") == 0)
         return show_overview();
     if (strcmp(argv[1], "--version") == 0)
-        argv[1] = (char[]){ "version" };
+        argv[1] = version;
     c = find_command(argc - 1, argv + 1, &words);
     return c ? run_command(c, argc - 1 - words, argv + 1 + words)
              : unknown_command(argc - 1, argv + 1);

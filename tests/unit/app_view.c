@@ -1,0 +1,109 @@
+/* Answers of the server as tables for people. */
+#include "app/view.h"
+
+#include "check.h"
+
+#include <locale.h>
+
+static void check_table(const char *answer, const struct bs_column *columns, uint32_t n,
+                        const char *wanted)
+{
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 64 << 10 };
+    struct bs_err err = { 0 };
+
+    if (bs_view_table(&out, bs_str_of(answer), columns, n, "nothing", &err) != BS_OK)
+        fail_msg("refused: %s", err.msg);
+    assert_string_equal(bs_buf_str(&out).p, wanted);
+}
+
+static void columns_are_as_wide_as_their_widest_cell(void **state)
+{
+    static const struct bs_column columns[] = { { "NAME", "name" }, { "N", "n" }, { "ON", "on" } };
+
+    (void)state;
+    check_table("{\"items\":[{\"name\":\"a-long-name\",\"n\":1,\"on\":true},"
+                "{\"n\":22,\"name\":\"b\",\"on\":false},{\"name\":null}],\"next_cursor\":null}",
+                columns, BS_COUNT(columns),
+                "NAME         N   ON\n"
+                "a-long-name  1   yes\n"
+                "b            22  no\n"
+                "\n");
+    check_table("{\"items\":[]}", columns, BS_COUNT(columns), "nothing\n");
+}
+
+static void han_letters_take_two_columns(void **state)
+{
+    static const struct bs_column columns[] = { { "A", "a" }, { "B", "b" } };
+
+    (void)state;
+    check_table("{\"items\":[{\"a\":\"支付\",\"b\":\"x\"},{\"a\":\"abcd\",\"b\":\"y\"}]}", columns,
+                2,
+                "A     B\n"
+                "支付  x\n"
+                "abcd  y\n");
+}
+
+static void members_of_members_lists_and_times_are_readable(void **state)
+{
+    static const struct bs_column columns[] = {
+        { "W", "counts.WAITING" }, { "GONE", "counts.x" }, { "QUEUES", "queues" }, { "AT", "at" }
+    };
+
+    (void)state;
+    check_table("{\"items\":[{\"counts\":{\"WAITING\":7},\"queues\":[\"A\",\"B\"],"
+                "\"at\":\"2026-11-30T16:03:47.123456Z\"}]}",
+                columns, BS_COUNT(columns),
+                "W  GONE  QUEUES  AT\n"
+                "7        A,B     2026-11-30 16:03:47.123\n");
+}
+
+/* A task's text may come from anybody: it must not reach the terminal's control. */
+static void control_characters_are_shown_and_not_sent(void **state)
+{
+    static const struct bs_column columns[] = { { "M", "m" } };
+
+    (void)state;
+    check_table("{\"items\":[{\"m\":\"a\\u001b[2Jb\\nc\\td\"}]}", columns, 1,
+                "M\na\\x1B[2Jb c d\n");
+}
+
+static void numbers_keep_their_digits(void **state)
+{
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 64 << 10 };
+
+    (void)state;
+    assert_int_equal(bs_view_object(&out,
+                                    BS_STR("{\"payload\":{\"id\":12345678901234567890123,\"x\":1."
+                                           "10},\"none\":null,\"n\":1e400}"),
+                                    NULL),
+                     BS_OK);
+    assert_string_equal(bs_buf_str(&out).p, "payload  {\"id\":12345678901234567890123,\"x\":1.10}\n"
+                                            "n        1e400\n");
+}
+
+static void an_answer_without_items_is_an_error(void **state)
+{
+    static const struct bs_column columns[] = { { "M", "m" } };
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 64 << 10 };
+    struct bs_err err = { 0 };
+
+    (void)state;
+    assert_int_equal(bs_view_table(&out, BS_STR("{}"), columns, 1, "", &err), BS_E_INVALID);
+    assert_string_equal(err.msg, "the answer has no items");
+    assert_int_equal(bs_view_table(&out, BS_STR("<html>"), columns, 1, "", &err), BS_E_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_as_wide_as_their_widest_cell),
+        cmocka_unit_test(han_letters_take_two_columns),
+        cmocka_unit_test(members_of_members_lists_and_times_are_readable),
+        cmocka_unit_test(control_characters_are_shown_and_not_sent),
+        cmocka_unit_test(numbers_keep_their_digits),
+        cmocka_unit_test(an_answer_without_items_is_an_error),
+    };
+
+    setlocale(LC_CTYPE, "C.UTF-8");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
