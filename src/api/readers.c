@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { READERS = 2, QUEUE_MAX = 256, POLL_MS = 700 };
+enum { READERS = 2, QUEUE_MAX = 256, POLL_US = 700 * 1000 };
 
 struct reader {
     struct bs_readers *pool;
@@ -112,7 +112,7 @@ static enum doing next_thing(struct reader *r, struct bs_read **ret_read)
         int64_t left_us = p->next_poll_us + patience_us - bs_boot_us();
 
         if (left_us <= 0 && !p->closed) {
-            p->next_poll_us = bs_boot_us() + POLL_MS * 1000;
+            p->next_poll_us = bs_boot_us() + POLL_US;
             what = POLL;
             break;
         }

@@ -6,7 +6,12 @@
 #include "door/members.h"
 #include "sys/log.h"
 
-enum { NAME_MAX_BYTES = 64, QUEUES_MAX = 64, BIZ_TYPE_MAX = 32 };
+enum {
+    NAME_MAX_BYTES = 64,
+    QUEUES_MAX = 64,
+    BIZ_TYPE_MAX = 32,
+    QUEUES_TEXT_MAX = QUEUES_MAX * (BIZ_TYPE_MAX + 1)
+};
 
 /* ---- shown ---- */
 
@@ -91,7 +96,7 @@ static void check_name(struct bs_call *c, const struct wish *w, struct bs_field_
 /* Names of queues need no escapes, so an element is its text between two quotes. */
 static bool join_queues(struct bs_call *c, struct wish *w)
 {
-    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = QUEUES_MAX * (BIZ_TYPE_MAX + 1) };
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = QUEUES_TEXT_MAX };
     struct bs_str *items = NULL;
     struct bs_err err;
     uint32_t n = 0;

@@ -104,7 +104,9 @@ static void put_int(const struct bs_member *m, const struct bs_json_member *got,
         return;
     }
     for (size_t i = 0; i < got->raw.n; i++) {
-        if (memchr(".eE", got->raw.p[i], 3)) {
+        char ch = got->raw.p[i];
+
+        if (ch == '.' || ch == 'e' || ch == 'E') {
             bs_field_error_add(errors, a, m->name.p, "WRONG_TYPE", "%s", wanted(m->kind));
             return;
         }
