@@ -2,6 +2,8 @@
  * the caller: nothing here blocks. */
 #include "engine/parts.h"
 
+enum { NOTES_MOST = 16 };
+
 static void live_add(struct bs_executor *x, struct bs_job *job)
 {
     job->live_prev = NULL;
@@ -233,6 +235,39 @@ static void move_calls(struct bs_executor *x, struct bs_time now)
     }
 }
 
+void bs_executor_note(struct bs_executor *x, struct bs_note *note)
+{
+    const struct bs_job *job = note->job;
+
+    note->node.next = NULL;
+    *x->notes_end = &note->node;
+    x->notes_end = &note->node.next;
+    x->notes_n++;
+    /* Waking the scheduler for every call costs more than it brings while the next jobs are here.
+     */
+    x->notes_due |= !job->line->head || job->suspect || x->notes_n > job->conf->concurrency / 4 ||
+                    x->notes_n >= NOTES_MOST;
+}
+
+static void send_notes(struct bs_executor *x)
+{
+    struct bs_node *n = x->notes;
+
+    if (!x->notes_due)
+        return;
+    x->notes = NULL;
+    x->notes_end = &x->notes;
+    x->notes_n = 0;
+    x->notes_due = false;
+    while (n) {
+        struct bs_node *next = n->next;
+        bool taken = bs_mailbox_send(&x->engine->scheduler.in, BS_SCHEDULER_NOTES, n);
+
+        BS_ASSERT(taken);
+        n = next;
+    }
+}
+
 static struct bs_time next_deadline(const struct bs_executor *x)
 {
     struct bs_time next = bs_time_min(x->renew_at, x->again ? x->again_at : BS_NEVER);
@@ -263,6 +298,7 @@ static struct bs_time executor_step(struct bs_actor *a, struct bs_time now)
     move_calls(x, now);
     bs_executor_renew(x, now);
     bs_executor_send_again(x, now);
+    send_notes(x);
     return next_deadline(x);
 }
 
@@ -284,6 +320,7 @@ bs_rc bs_executor_init(struct bs_executor *x, struct bs_engine *e, struct bs_err
     x->engine = e;
     x->caller = e->options.caller;
     x->renew_at = BS_NEVER;
+    x->notes_end = &x->notes;
     x->actor = (struct bs_actor){
         .name = "executor", .step = executor_step, .wait = executor_wait, .in = &x->in
     };

@@ -78,9 +78,12 @@ struct bs_executor {
     struct bs_job *live;  /* not settled, in no order that matters */
     struct bs_job *again; /* finishes that the committer did not take, oldest first */
     struct bs_time again_at;
-    struct bs_time renew_at; /* the earliest renewal of all */
-    bool started;            /* a call was started since the last run */
-    bool cut;                /* the drain's deadline has passed       */
+    struct bs_time renew_at;            /* the earliest renewal of all */
+    struct bs_node *notes, **notes_end; /* for the scheduler, oldest first */
+    uint32_t notes_n;
+    bool notes_due;
+    bool started; /* a call was started since the last run */
+    bool cut;     /* the drain's deadline has passed       */
 };
 
 struct bs_reaper {
@@ -160,6 +163,8 @@ void bs_claim_answered(struct bs_claim *c, struct bs_time now);
 /* ---- execute.c */
 BS_NODISCARD bs_rc bs_executor_init(struct bs_executor *x, struct bs_engine *e, struct bs_err *err);
 void bs_executor_done(struct bs_executor *x);
+/* Tells the scheduler, at the end of a step; several at once while jobs wait here anyway. */
+void bs_executor_note(struct bs_executor *x, struct bs_note *note);
 /* Gives the job's call to the network. */
 void bs_job_start(struct bs_job *job, enum bs_stage stage, struct bs_time now);
 

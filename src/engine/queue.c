@@ -99,17 +99,13 @@ void bs_feeds_hint(struct bs_scheduler *s, const struct bs_hints *hints)
         hint(f, BS_TIME_NONE);
 }
 
-/* How many tasks to hold beyond the calls in flight, so that a call that ends finds the next one
- * here. Calls end while a claim is on its way, and the next claim leaves only when that one is
- * back: twice a claim's way. */
-static uint32_t prefetch(const struct bs_feed *f)
+/* How many calls end while a claim is on its way; 0 when calls are slow beside it. */
+static uint32_t used_meanwhile(const struct bs_feed *f)
 {
-    int64_t most = 2 * (int64_t)f->conf->concurrency;
-
     if (f->busy_us <= 0 || f->busy_us > prefetch_busy_max_us)
         return 0;
-    int64_t want = 2 * f->claim_us * (int64_t)f->conf->concurrency / f->busy_us;
-    return (uint32_t)BS_MIN(want, most);
+    int64_t n = f->claim_us * (int64_t)f->conf->concurrency / f->busy_us;
+    return (uint32_t)BS_MIN(n, (int64_t)UINT32_MAX / 2);
 }
 
 static uint32_t less(uint32_t from, uint32_t taken)
@@ -121,13 +117,17 @@ uint32_t bs_feed_room(const struct bs_feed *f)
 {
     const struct bs_scheduler *s = f->scheduler;
     uint32_t calls_max = s->engine->options.calls_max;
-    uint32_t ahead = prefetch(f);
-    uint32_t held_max = BS_MAX(4 * f->conf->concurrency, (uint32_t)UNSETTLED_LEAST);
+    uint32_t concurrency = f->conf->concurrency;
+    uint32_t used = used_meanwhile(f);
+    /* The next claim leaves only when this one is back: a stock of twice what is used meanwhile. */
+    uint32_t most = concurrency + BS_MIN(2 * used, 2 * concurrency);
+    uint32_t held_max = BS_MAX(4 * concurrency, (uint32_t)UNSETTLED_LEAST);
+    uint32_t room = less(most, f->claimed);
 
-    /* With half of the stock left the claim is back in time: fewer, larger claims. */
-    if (f->claimed > f->conf->concurrency + ahead / 2)
+    /* Not while enough is here, and not for every single task of a stock: fewer, larger claims. */
+    if (used > 0 && f->claimed > concurrency &&
+        (f->claimed - concurrency > used || room < concurrency / 8))
         return 0;
-    uint32_t room = less(f->conf->concurrency + ahead, f->claimed);
     room = BS_MIN(room, less(held_max, f->held));
     room = BS_MIN(room, less(calls_max, s->claimed + s->asked));
     room = BS_MIN(room, less(2 * calls_max, s->held + s->asked));

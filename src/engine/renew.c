@@ -128,6 +128,5 @@ void bs_job_free_when_done(struct bs_job *job)
         bs_buf_free(&job->body);
     atomic_fetch_sub(&x->engine->busy, 1);
     atomic_fetch_sub(&x->engine->figures.leased, 1);
-    bool taken = bs_mailbox_send(&x->engine->scheduler.in, BS_SCHEDULER_NOTES, &job->freed.node);
-    BS_ASSERT(taken);
+    bs_executor_note(x, &job->freed);
 }

@@ -76,8 +76,7 @@ static void end_call(struct bs_job *job, struct bs_time now)
         atomic_fetch_sub(&e->figures.running, 1);
         atomic_fetch_add(&e->figures.call_us_sum, (uint64_t)job->busy_us);
     }
-    bool taken = bs_mailbox_send(&e->scheduler.in, BS_SCHEDULER_NOTES, &job->ended.node);
-    BS_ASSERT(taken);
+    bs_executor_note(job->executor, &job->ended);
 }
 
 static void fill_finish(struct bs_job *job, const struct bs_outcome *o, struct bs_time now)
