@@ -3,7 +3,7 @@
 #include "api/render.h"
 
 #include "base/text.h"
-#include "door/members.h"
+#include "door/door.h"
 #include "sys/log.h"
 
 enum { REASON_MAX = 512 };

@@ -2,7 +2,7 @@
 #include "api/call.h"
 
 #include "base/text.h"
-#include "door/members.h"
+#include "door/door.h"
 #include "sys/clock.h"
 #include "sys/log.h"
 

@@ -120,7 +120,7 @@ struct bs_page_wish {
 };
 /* cursor and limit; false: the answer is a problem. */
 bool bs_call_page(struct bs_call *c, struct bs_page_wish *ret);
-/* Reads the body into a struct by a table (door/members.h); false: the answer is a problem. */
+/* Reads the body into a struct by a table (door/door.h); false: the answer is a problem. */
 struct bs_member;
 bool bs_call_body(struct bs_call *c, const struct bs_member *table, uint32_t n, void *into,
                   struct bs_field_errors *errors);

@@ -4,9 +4,11 @@
 #include "sys/clock.h"
 #include "sys/log.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 enum { READERS = 2, QUEUE_MAX = 256, POLL_US = 700 * 1000 };
 
@@ -20,12 +22,12 @@ struct reader {
 
 struct bs_readers {
     struct bs_readers_options o;
-    pthread_mutex_t mutex;
-    pthread_cond_t arrived;
+    pthread_mutex_t mutex; /* of what follows, up to next_poll_us */
     struct bs_read *head, *tail;
     uint32_t n;
     bool closed;
     int64_t next_poll_us; /* boot clock */
+    int arrived;          /* eventfd, counts what was queued: each read wakes one reader */
     struct reader readers[READERS];
 };
 
@@ -62,26 +64,12 @@ static void run_one(struct reader *r, struct bs_read *read)
     judge(r, read->run(read, r->store, &err));
 }
 
-static void poll(struct reader *r)
+static void poll_store(struct reader *r)
 {
     struct bs_err err = { 0 };
 
     BS_IGNORE(open_store(r, &err), "logged there");
     judge(r, r->pool->o.poll(r->pool->o.ctx, r->store));
-}
-
-static struct timespec after_ms(int64_t ms)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += ms / 1000;
-    t.tv_nsec += (ms % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
 }
 
 static struct bs_read *pop(struct bs_readers *p)
@@ -99,32 +87,42 @@ static struct bs_read *pop(struct bs_readers *p)
 
 enum doing { READ, POLL, END };
 
-/* What to do next; sleeps until there is something. The poll is anybody's who is free when it is
- * due, but the first reader goes before the others, so that an idle server has one handle. */
-static enum doing next_thing(struct reader *r, struct bs_read **ret_read)
+/* What is to be done now, else how long there is nothing. */
+static bool take(struct reader *r, enum doing *ret, struct bs_read **ret_read, int64_t *ret_left_us)
 {
     struct bs_readers *p = r->pool;
     int64_t patience_us = (r - p->readers) * 150000;
-    enum doing what = END;
+    bool found = true;
 
     pthread_mutex_lock(&p->mutex);
-    for (;;) {
-        int64_t left_us = p->next_poll_us + patience_us - bs_boot_us();
-
-        if (left_us <= 0 && !p->closed) {
-            p->next_poll_us = bs_boot_us() + POLL_US;
-            what = POLL;
-            break;
-        }
-        *ret_read = pop(p);
-        if (*ret_read || p->closed) {
-            what = *ret_read ? READ : END;
-            break;
-        }
-        struct timespec until = after_ms(left_us / 1000 + 1);
-        pthread_cond_timedwait(&p->arrived, &p->mutex, &until);
+    int64_t now_us = bs_boot_us();
+    *ret_left_us = p->next_poll_us + patience_us - now_us;
+    if (*ret_left_us <= 0 && !p->closed) {
+        p->next_poll_us = now_us + POLL_US;
+        *ret = POLL;
+    } else if ((*ret_read = pop(p)) != NULL) {
+        *ret = READ;
+    } else {
+        *ret = END;
+        found = p->closed;
     }
     pthread_mutex_unlock(&p->mutex);
+    return found;
+}
+
+/* Sleeps until there is something. The poll is anybody's who is free when it is due, but the first
+ * reader goes before the other, so that an idle server has one handle. */
+static enum doing next_thing(struct reader *r, struct bs_read **ret_read)
+{
+    struct pollfd fd = { .fd = r->pool->arrived, .events = POLLIN };
+    enum doing what;
+    int64_t left_us;
+    eventfd_t n;
+
+    while (!take(r, &what, ret_read, &left_us)) {
+        (void)!poll(&fd, 1, (int)(left_us / 1000 + 1));
+        (void)!eventfd_read(r->pool->arrived, &n);
+    }
     return what;
 }
 
@@ -136,7 +134,7 @@ static void *reader_thread(void *arg)
 
     while ((what = next_thing(r, &read)) != END) {
         if (what == POLL)
-            poll(r);
+            poll_store(r);
         else
             run_one(r, read);
     }
@@ -144,17 +142,6 @@ static void *reader_thread(void *arg)
         bs_store_close(r->store);
     r->store = NULL;
     return NULL;
-}
-
-static void init_locks(struct bs_readers *p)
-{
-    pthread_condattr_t attr;
-
-    pthread_mutex_init(&p->mutex, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->arrived, &attr);
-    pthread_condattr_destroy(&attr);
 }
 
 bs_rc bs_readers_new(const struct bs_readers_options *o, struct bs_readers **ret,
@@ -165,7 +152,12 @@ bs_rc bs_readers_new(const struct bs_readers_options *o, struct bs_readers **ret
     if (!p)
         return bs_fail(err, BS_E_NOMEM, "no memory for the readers");
     p->o = *o;
-    init_locks(p);
+    pthread_mutex_init(&p->mutex, NULL);
+    p->arrived = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+    if (p->arrived < 0) {
+        bs_readers_free(p);
+        return bs_fail(err, BS_E_UNAVAILABLE, "no descriptor for the readers");
+    }
     for (uint32_t i = 0; i < READERS; i++) {
         struct reader *r = &p->readers[i];
 
@@ -194,9 +186,10 @@ bool bs_readers_send(struct bs_readers *p, struct bs_read *read)
             p->head = read;
         p->tail = read;
         p->n++;
-        pthread_cond_signal(&p->arrived);
     }
     pthread_mutex_unlock(&p->mutex);
+    if (taken)
+        (void)!eventfd_write(p->arrived, 1);
     return taken;
 }
 
@@ -206,13 +199,15 @@ void bs_readers_free(struct bs_readers *p)
         return;
     pthread_mutex_lock(&p->mutex);
     p->closed = true;
-    pthread_cond_broadcast(&p->arrived);
     pthread_mutex_unlock(&p->mutex);
+    if (p->arrived >= 0)
+        (void)!eventfd_write(p->arrived, READERS);
     for (uint32_t i = 0; i < READERS; i++) {
         if (p->readers[i].running)
             pthread_join(p->readers[i].thread, NULL);
     }
-    pthread_cond_destroy(&p->arrived);
+    if (p->arrived >= 0)
+        close(p->arrived);
     pthread_mutex_destroy(&p->mutex);
     free(p);
 }

@@ -2,8 +2,6 @@
 #include "door/door.h"
 
 #include "base/text.h"
-#include "door/members.h"
-#include "json/read.h"
 
 enum { MEMBERS_MAX = 64, HASH_CHUNK = 512 };
 

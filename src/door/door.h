@@ -6,6 +6,7 @@
 #include "core/submit.h"
 #include "store/store.h"
 #include "sys/ids.h"
+#include "json/read.h"
 
 struct bs_door {
     struct bs_queues_slot *queues;
@@ -25,3 +26,28 @@ BS_NODISCARD bs_rc bs_door_read(const struct bs_door *d, struct bs_str json,
  * is a bad item, found by bs_door_read. */
 BS_NODISCARD bs_rc bs_door_split(struct bs_str body, bool ndjson, struct bs_arena *a,
                                  struct bs_str **ret, uint32_t *ret_n, struct bs_err *err);
+
+/* ---- the members of any body that comes in, read by a table into a struct: the same words
+ * everywhere for what is unknown, given twice or of the wrong type. Judges shapes, never values. */
+
+enum bs_member_kind {
+    BS_MEMBER_TEXT,   /* a string; its text                                   → struct bs_str */
+    BS_MEMBER_DIGITS, /* a number or a string; the number's bytes or the text → struct bs_str */
+    BS_MEMBER_INT,    /* an integer                                           → int64_t       */
+    BS_MEMBER_FLAG,   /* true or false                                        → bool          */
+    BS_MEMBER_OBJECT, /* an object; its exact bytes                           → struct bs_str */
+    BS_MEMBER_ARRAY,  /* an array; its exact bytes                            → struct bs_str */
+    BS_MEMBER_VALUE,  /* anything, null too; its exact bytes                  → struct bs_str */
+};
+
+struct bs_member {
+    struct bs_str name; /* of a literal */
+    enum bs_member_kind kind;
+    size_t at;     /* where in the struct                        */
+    size_t has_at; /* INT only: a bool that says it was given    */
+};
+
+/* At most 64 table entries. Slices are of the object's bytes or arena; a text that was given has
+ * p != NULL, also when it is empty. Every broken rule is added to errors. */
+void bs_members_read(const struct bs_json_object *o, const struct bs_member *table, uint32_t n,
+                     void *into, struct bs_arena *a, struct bs_field_errors *errors);

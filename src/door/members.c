@@ -1,5 +1,5 @@
 /* Reading a JSON object's members by a table. */
-#include "door/members.h"
+#include "door/door.h"
 
 #include "base/text.h"
 
