@@ -140,8 +140,12 @@ static void give_suspect_place_back(struct bs_claim *c, struct bs_time now)
         return;
     c->suspect = false;
     c->scheduler->suspect = false;
-    if (first)
-        first->next_look = bs_time_min(first->next_look, now);
+    if (!first)
+        return;
+    first->next_look = bs_time_min(first->next_look, now);
+    /* Its own claim may be out and come back with a look that is far away. */
+    if (first->claim.out)
+        first->hinted = bs_time_min(first->hinted, now);
 }
 
 static void take_back(struct bs_claim *c, struct bs_time now)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { DUE_MAX_US = 8000000 };
+
 static void hit(struct sim *w, enum sim_deed d)
 {
     atomic_fetch_add(&w->hits->deeds[d], 1);
@@ -80,17 +82,17 @@ static bool cleared(const struct ending *e)
     return e->look && e->look->clears;
 }
 
-/* The result reached the executor of a process that still lives, and the store was well for a
- * second before the lease ran out: then the result is what must be recorded. */
-static void check_not_dropped(struct sim *w, const struct row *is, const struct ending *e)
+/* A process that lives and has had two quiet seconds lets no lease of its own run out: what it
+ * claimed it calls, settles, gives back or renews, and a result is never thrown away. */
+static void check_not_dropped(struct sim *w, const struct row *was, const struct row *is,
+                              const struct ending *e)
 {
-    const struct exchange *x = e->post;
+    int64_t since = BS_MAX(was->locked_at, w->well_since.us);
 
-    if (!x || !x->delivered || x->cancelled || !w->p.up || x->incarnation != w->p.incarnation)
+    if (!w->p.up || was->locked_at < w->p.started_at.us || since + 2000000 >= was->locked_until)
         return;
-    if (BS_MAX(x->delivered_at.us, w->well_since.us) + 1000000 < x->lease_until.us)
-        broken(w, "the result of %s fence=%lld was thrown away: its lease was left to expire",
-               is->request_id, (long long)x->fence);
+    broken(w, "%s was left to expire by a living process%s", is->request_id,
+           e->post && e->post->delivered ? ", its result thrown away" : "");
 }
 
 static void check_ending(struct sim *w, const struct tale *t, const struct row *was,
@@ -103,7 +105,7 @@ static void check_ending(struct sim *w, const struct tale *t, const struct row *
 
     hit(w, is_expiry(m->event) ? DEED_REAP : DEED_FINISH);
     if (is_expiry(m->event))
-        check_not_dropped(w, is, &e);
+        check_not_dropped(w, was, is, &e);
     if (!is_backed(&e, m->event, was->unknown))
         broken(w, "%s fence=%lld ends as %s, but the truth is %d%s", is->request_id,
                (long long)m->token, bs_event_name(m->event), (int)e.truth,
@@ -306,6 +308,25 @@ void check_leases(struct sim *w)
         if (r->state == BS_PROCESSING && sim_now(w).us > since + 4000000)
             broken(w, "%s is still PROCESSING %lld ms after its lease", r->request_id,
                    (long long)(sim_now(w).us - r->locked_until) / 1000);
+    }
+}
+
+/* When all is quiet and nothing runs, what is due does not lie about. */
+void check_due(struct sim *w)
+{
+    if (!w->quiet || !w->p.up || w->p.draining || w->works_out ||
+        net_next(w->p.net).us != BS_NEVER.us)
+        return;
+    for (uint32_t i = 0; i < SIM_QUEUES; i++)
+        if (w->paused[i] || w->paused_at[i].us + DUE_MAX_US > sim_now(w).us)
+            return;
+    for (uint32_t i = 0; i < w->tales_n && !w->broken; i++) {
+        const struct row *r = &w->tales[i].row;
+
+        if (r->due_at && queue_of(w, r) < SIM_QUEUES &&
+            BS_MAX(r->due_at, w->well_since.us) + DUE_MAX_US < sim_now(w).us)
+            broken(w, "%s has been due for %lld ms and nobody takes it", r->request_id,
+                   (long long)(sim_now(w).us - r->due_at) / 1000);
     }
 }
 

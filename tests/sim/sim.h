@@ -305,6 +305,7 @@ void check_row(struct sim *w, struct tale *t, const struct row *was, const struc
                const struct moved *moves, uint32_t n);
 void check_together(struct sim *w);
 void check_leases(struct sim *w);
+void check_due(struct sim *w);
 void check_drained(struct sim *w);
 void check_post(struct sim *w, struct exchange *x);
 void check_end(struct sim *w);

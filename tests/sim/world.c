@@ -128,6 +128,7 @@ static void turn(struct sim *w)
     w->clock.at = bs_time_max(sim_now(w), next);
     shop_run(w, sim_now(w));
     check_leases(w);
+    check_due(w);
 }
 
 static void settle_turn(struct sim *w)
