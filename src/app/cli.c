@@ -66,8 +66,7 @@ const char *bs_cli_get(const struct bs_cli *cli, const char *option)
     for (uint32_t i = 0; (o = option_at(cli->command, i)) != NULL; i++)
         if (strcmp(o->name, option) == 0)
             return cli->values[i];
-    BS_ASSERT(!"every option that is asked for is in the table");
-    return NULL;
+    bs_panic(__FILE__, __LINE__, "an option that is not in the table");
 }
 
 bool bs_cli_json(const struct bs_cli *cli)

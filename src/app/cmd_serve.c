@@ -7,7 +7,7 @@
 #include <time.h>
 
 /* How often the end of a drain is looked at. */
-enum { LOOK_MS = 10 };
+enum { LOOK_NS = 10000000 };
 
 static void block_signals(sigset_t *set)
 {
@@ -32,7 +32,7 @@ static void serve_until_told(struct bs_server *s, const sigset_t *set)
 
 static void drain(struct bs_server *s, const sigset_t *set)
 {
-    struct timespec nap = { .tv_nsec = LOOK_MS * 1000000 };
+    struct timespec nap = { .tv_nsec = LOOK_NS };
     bool hastened = false;
 
     bs_server_drain(s, false);

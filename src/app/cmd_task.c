@@ -78,8 +78,8 @@ static void add_filters(struct bs_buf *path, const struct bs_cli *cli,
     for (uint32_t i = 0; i < n; i++) {
         char name[40];
         snprintf(name, sizeof(name), "%s", options[i].name);
-        for (char *p = name; *p; p++)
-            *p = *p == '-' ? '_' : *p;
+        for (char *p = strchr(name, '-'); p; p = strchr(p, '-'))
+            *p = '_';
         bs_client_param(path, name, bs_cli_get(cli, options[i].name));
     }
 }
@@ -163,11 +163,6 @@ static enum bs_exit action_body(const struct bs_cli *cli, bool concludes, struct
     const char *version = bs_cli_get(cli, "expected-version");
     struct bs_json *j = bs_json_new(out);
 
-    if (version && !number_only(version)) {
-        bs_complain("--expected-version must be a number, not `%s`", version);
-        BS_IGNORE(j ? bs_json_end(j, NULL) : BS_OK, "the text is not used");
-        return BS_EXIT_USAGE;
-    }
     if (!j) {
         bs_complain("no memory for the request");
         return BS_EXIT_FAILED;
@@ -181,7 +176,27 @@ static enum bs_exit action_body(const struct bs_cli *cli, bool concludes, struct
         bs_json_raw(j, bs_str_of(version));
     }
     bs_json_close(j);
-    return bs_json_end(j, NULL) == BS_OK ? BS_EXIT_DONE : BS_EXIT_FAILED;
+    if (bs_json_end(j, NULL) == BS_OK)
+        return BS_EXIT_DONE;
+    bs_complain("the reason is too long");
+    return BS_EXIT_FAILED;
+}
+
+/* What must be written is asked for before the server is. */
+static bool complete(const struct bs_cli *cli, bool concludes)
+{
+    const char *version = bs_cli_get(cli, "expected-version");
+    const char *name = cli->command->name;
+
+    if (!bs_cli_get(cli, "reason"))
+        bs_complain("%s needs --reason: why it is done is kept with what was done", name);
+    else if (concludes && !bs_cli_get(cli, "conclusion"))
+        bs_complain("%s needs --conclusion: not_done, done_elsewhere or other", name);
+    else if (version && !number_only(version))
+        bs_complain("--expected-version must be a number, not `%s`", version);
+    else
+        return true;
+    return false;
 }
 
 static void say_done(const struct bs_cli *cli, const struct bs_client_reply *r)
@@ -209,15 +224,8 @@ static enum bs_exit act(const struct bs_cli *cli, const char *action, bool concl
     struct bs_client_request q = { .method = "POST" };
     enum bs_exit code;
 
-    if (!bs_cli_get(cli, "reason")) {
-        bs_complain("%s needs --reason: why it is done is kept with what was done",
-                    cli->command->name);
+    if (!complete(cli, concludes))
         return BS_EXIT_USAGE;
-    }
-    if (concludes && !bs_cli_get(cli, "conclusion")) {
-        bs_complain("%s needs --conclusion: not_done, done_elsewhere or other", cli->command->name);
-        return BS_EXIT_USAGE;
-    }
     task_path(&path, cli, action);
     code = action_body(cli, concludes, &body);
     if (code != BS_EXIT_DONE)

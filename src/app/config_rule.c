@@ -28,6 +28,17 @@ static bool placeholder_known(struct bs_str name)
     return false;
 }
 
+static void fault_placeholder(struct bs_str name, struct bs_str what, uint32_t line,
+                              struct bs_conf_faults *f)
+{
+    const char *near =
+        bs_conf_nearest(name, placeholder_name, placeholders, BS_COUNT(placeholders));
+
+    bs_conf_fault_add(f, line, "%.*s: unknown placeholder {%.*s}%s%s%s", BS_STR_FMT(what),
+                      BS_STR_FMT(name), near ? "; did you mean {" : "", near ? near : "",
+                      near ? "}?" : "");
+}
+
 /* Copies the address with every {name} as one letter, so that the rest can be judged. */
 static bool fill_placeholders(struct bs_str url, struct bs_str what, uint32_t line,
                               struct bs_buf *out, struct bs_conf_faults *f)
@@ -40,11 +51,7 @@ static bool fill_placeholders(struct bs_str url, struct bs_str what, uint32_t li
         }
         struct bs_str name = { url.p + i + 1, (size_t)(end - (url.p + i + 1)) };
         if (!placeholder_known(name)) {
-            const char *near =
-                bs_conf_nearest(name, placeholder_name, placeholders, BS_COUNT(placeholders));
-            bs_conf_fault_add(f, line, "%.*s: unknown placeholder {%.*s}%s%s%s", BS_STR_FMT(what),
-                              BS_STR_FMT(name), near ? "; did you mean {" : "", near ? near : "",
-                              near ? "}?" : "");
+            fault_placeholder(name, what, line, f);
             return false;
         }
         bs_buf_addc(out, 'x');

@@ -18,6 +18,7 @@ struct reader {
     struct bs_err *err;
     uint32_t line; /* of the current event, or of the fault */
     uint32_t nodes;
+    bs_rc rc; /* why a node could not be made */
     struct anchor anchors[ANCHORS_MAX];
     uint32_t anchors_n;
 };
@@ -60,26 +61,32 @@ static bs_rc refuse_tag(struct reader *r, const yaml_char_t *tag)
     return bs_fail(r->err, BS_E_INVALID, "tags are not used here: %s", (const char *)tag);
 }
 
-static bs_rc new_node(struct reader *r, enum bs_yaml_kind kind, struct bs_yaml_node **ret)
+/* NULL: the failure is in r->rc. */
+static struct bs_yaml_node *new_node(struct reader *r, enum bs_yaml_kind kind)
 {
+    struct bs_yaml_node *n = NULL;
+
     if (++r->nodes > NODES_MAX)
-        return bs_fail(r->err, BS_E_LIMIT, "more than %d values in one file", (int)NODES_MAX);
-    *ret = BS_NEW(r->arena, struct bs_yaml_node);
-    if (!*ret)
-        return bs_fail(r->err, BS_E_NOMEM, "no memory for the configuration");
-    (*ret)->kind = kind;
-    (*ret)->line = r->line;
-    return BS_OK;
+        r->rc = bs_fail(r->err, BS_E_LIMIT, "more than %d values in one file", (int)NODES_MAX);
+    else if ((n = BS_NEW(r->arena, struct bs_yaml_node)) == NULL)
+        r->rc = bs_fail(r->err, BS_E_NOMEM, "no memory for the configuration");
+    if (!n)
+        return NULL;
+    n->kind = kind;
+    n->line = r->line;
+    return n;
 }
 
 static bs_rc read_node(struct reader *r, uint32_t depth, const struct bs_yaml_node **ret);
 
 static bs_rc read_scalar(struct reader *r, const struct bs_yaml_node **ret)
 {
-    struct bs_yaml_node *n = NULL;
+    struct bs_yaml_node *n;
 
     BS_TRY(refuse_tag(r, r->event.data.scalar.tag));
-    BS_TRY(new_node(r, BS_YAML_SCALAR, &n));
+    n = new_node(r, BS_YAML_SCALAR);
+    if (!n)
+        return r->rc;
     BS_TRY(keep(r, r->event.data.scalar.value, r->event.data.scalar.length, &n->text));
     if (memchr(n->text.p, 0, n->text.n))
         return bs_fail(r->err, BS_E_INVALID, "a value holds a NUL character");
@@ -116,39 +123,41 @@ static bs_rc read_key(struct reader *r, struct bs_yaml_item *item)
     return step(r);
 }
 
-static bs_rc read_map(struct reader *r, uint32_t depth, const struct bs_yaml_node **ret)
+/* One entry, up to the event that begins the next or ends the group. */
+static bs_rc read_item(struct reader *r, uint32_t depth, struct bs_yaml_item *item, bool keyed)
 {
-    struct bs_yaml_node *n = NULL;
+    if (keyed)
+        BS_TRY(read_key(r, item));
+    BS_TRY(read_node(r, depth + 1, &item->value));
+    return step(r);
+}
+
+static bs_rc read_items(struct reader *r, uint32_t depth, struct bs_yaml_node *n)
+{
+    bool keyed = n->kind == BS_YAML_MAP;
+    yaml_event_type_t end = keyed ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
     uint32_t cap = 0;
 
-    BS_TRY(refuse_tag(r, r->event.data.mapping_start.tag));
-    BS_TRY(new_node(r, BS_YAML_MAP, &n));
     BS_TRY(step(r));
-    while (r->event.type != YAML_MAPPING_END_EVENT) {
+    while (r->event.type != end) {
         BS_TRY(grow(r, n, &cap));
-        BS_TRY(read_key(r, &n->items[n->n]));
-        BS_TRY(read_node(r, depth + 1, &n->items[n->n].value));
+        BS_TRY(read_item(r, depth, &n->items[n->n], keyed));
         n->n++;
-        BS_TRY(step(r));
     }
-    *ret = n;
     return BS_OK;
 }
 
-static bs_rc read_list(struct reader *r, uint32_t depth, const struct bs_yaml_node **ret)
+static bs_rc read_group(struct reader *r, uint32_t depth, enum bs_yaml_kind kind,
+                        const struct bs_yaml_node **ret)
 {
-    struct bs_yaml_node *n = NULL;
-    uint32_t cap = 0;
+    struct bs_yaml_node *n;
 
-    BS_TRY(refuse_tag(r, r->event.data.sequence_start.tag));
-    BS_TRY(new_node(r, BS_YAML_LIST, &n));
-    BS_TRY(step(r));
-    while (r->event.type != YAML_SEQUENCE_END_EVENT) {
-        BS_TRY(grow(r, n, &cap));
-        BS_TRY(read_node(r, depth + 1, &n->items[n->n].value));
-        n->n++;
-        BS_TRY(step(r));
-    }
+    BS_TRY(refuse_tag(r, kind == BS_YAML_MAP ? r->event.data.mapping_start.tag
+                                             : r->event.data.sequence_start.tag));
+    n = new_node(r, kind);
+    if (!n)
+        return r->rc;
+    BS_TRY(read_items(r, depth, n));
     *ret = n;
     return BS_OK;
 }
@@ -186,6 +195,19 @@ static bs_rc name_anchor(struct reader *r, struct bs_str name, const struct bs_y
     return BS_OK;
 }
 
+static bs_rc read_by_kind(struct reader *r, uint32_t depth, const struct bs_yaml_node **ret)
+{
+    if (r->event.type == YAML_SCALAR_EVENT)
+        return read_scalar(r, ret);
+    if (r->event.type == YAML_MAPPING_START_EVENT)
+        return read_group(r, depth, BS_YAML_MAP, ret);
+    if (r->event.type == YAML_SEQUENCE_START_EVENT)
+        return read_group(r, depth, BS_YAML_LIST, ret);
+    if (r->event.type == YAML_ALIAS_EVENT)
+        return read_alias(r, ret);
+    return bs_fail(r->err, BS_E_INVALID, "a value was expected here");
+}
+
 /* The current event begins the node; afterwards the current event is its last. */
 static bs_rc read_node(struct reader *r, uint32_t depth, const struct bs_yaml_node **ret)
 {
@@ -196,16 +218,7 @@ static bs_rc read_node(struct reader *r, uint32_t depth, const struct bs_yaml_no
         return bs_fail(r->err, BS_E_LIMIT, "nested deeper than %d levels", (int)DEPTH_MAX);
     if (anchor)
         BS_TRY(keep(r, anchor, strlen((const char *)anchor), &name));
-    if (r->event.type == YAML_SCALAR_EVENT)
-        BS_TRY(read_scalar(r, ret));
-    else if (r->event.type == YAML_MAPPING_START_EVENT)
-        BS_TRY(read_map(r, depth, ret));
-    else if (r->event.type == YAML_SEQUENCE_START_EVENT)
-        BS_TRY(read_list(r, depth, ret));
-    else if (r->event.type == YAML_ALIAS_EVENT)
-        BS_TRY(read_alias(r, ret));
-    else
-        return bs_fail(r->err, BS_E_INVALID, "a value was expected here");
+    BS_TRY(read_by_kind(r, depth, ret));
     return name_anchor(r, name, *ret);
 }
 

@@ -236,18 +236,22 @@ static void log_started(struct bs_server *s)
            BS_FZ("config", c->file ? c->file : "(defaults)"));
 }
 
-static bs_rc start_all(struct bs_server *s, const struct bs_server_options *o, struct bs_err *err)
+/* Everything that answers and nothing that claims. */
+static bs_rc start_quiet(struct bs_server *s, struct bs_err *err)
 {
     raise_descriptors();
     BS_TRY(start_store(s, err));
     BS_TRY(start_ids(s, err));
     BS_TRY(start_engine(s, err));
     BS_TRY(start_pauses(s, err));
-    BS_TRY(start_api(s, err));
+    return start_api(s, err);
+}
+
+static bs_rc start_all(struct bs_server *s, const char *port_file, struct bs_err *err)
+{
+    BS_TRY(start_quiet(s, err));
     BS_TRY(start_threads(s, err));
-    if (o->port_file)
-        BS_TRY(write_port(o->port_file, bs_http_port(s->http), err));
-    return BS_OK;
+    return port_file ? write_port(port_file, bs_http_port(s->http), err) : BS_OK;
 }
 
 bs_rc bs_server_start(const struct bs_server_options *o, struct bs_server **ret, struct bs_err *err)
@@ -265,7 +269,7 @@ bs_rc bs_server_start(const struct bs_server_options *o, struct bs_server **ret,
     s->started_us = bs_boot_us();
     bs_log_setup(2, o->log_json ? 1 : o->config->log_form, o->config->log_level);
     atomic_store(&s->queues.now, &o->config->queues);
-    bs_rc rc = start_all(s, o, err);
+    bs_rc rc = start_all(s, o->port_file, err);
     if (rc != BS_OK) {
         bs_log(BS_LOG_ERROR, "server.refused", BS_FZ("rc", bs_rc_name(rc)),
                BS_FZ("message", err->msg), BS_FZ("store", o->config->store_url),

@@ -37,8 +37,11 @@ static struct bs_str one_line(struct bs_arena *a, struct bs_str s)
 {
     char *p = bs_arena_alloc(a, s.n + 1);
 
-    for (size_t i = 0; p && i < s.n; i++)
-        p[i] = s.p[i] == '\n' || s.p[i] == '\t' ? ' ' : s.p[i];
+    for (size_t i = 0; p && i < s.n; i++) {
+        p[i] = s.p[i];
+        if (p[i] == '\n' || p[i] == '\t')
+            p[i] = ' ';
+    }
     return p ? (struct bs_str){ p, s.n } : BS_STR("");
 }
 
@@ -157,7 +160,7 @@ bs_rc bs_view_table(struct bs_buf *out, struct bs_str answer, const struct bs_co
         bs_buf_fmt(out, "%s\n", none);
         return BS_OK;
     }
-    struct grid g = { BS_NEW_ARRAY(&a, struct bs_str, (items_n + 1) * n), items_n + 1, n };
+    struct grid g = { BS_NEW_ARRAY(&a, struct bs_str, ((size_t)items_n + 1) * n), items_n + 1, n };
     if (!g.cells)
         return bs_fail(err, BS_E_NOMEM, "no memory for the table");
     for (uint32_t c = 0; c < n; c++)
@@ -178,7 +181,7 @@ bs_rc bs_view_object(struct bs_buf *out, struct bs_str answer, struct bs_err *er
     struct bs_json_object o = { 0 };
 
     BS_TRY(bs_json_read_object(&a, answer, MEMBERS_MAX, &o, err));
-    struct grid g = { BS_NEW_ARRAY(&a, struct bs_str, (o.n + 1) * 2), 0, 2 };
+    struct grid g = { BS_NEW_ARRAY(&a, struct bs_str, ((size_t)o.n + 1) * 2), 0, 2 };
     if (!g.cells)
         return bs_fail(err, BS_E_NOMEM, "no memory for the list");
     for (uint32_t i = 0; i < o.n; i++) {
