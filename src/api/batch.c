@@ -36,7 +36,8 @@ static void read_item(struct bs_call *c, struct bs_str text, struct bs_time now,
         refuse(it, BS_PROBLEM_INTERNAL, BS_STR("no memory"));
         return;
     }
-    bs_rc rc = bs_door_read(&door, text, BS_STR_NONE, c->who.name, now, a, op, &errors, &err);
+    struct bs_door_input in = { .json = text, .who = c->who.name, .now = now };
+    bs_rc rc = bs_door_read(&door, &in, a, op, &errors, &err);
     if (rc == BS_OK && bs_who_sees(&c->who, op->submit.task->biz_type)) {
         it->op = op;
         return;

@@ -189,8 +189,8 @@ enum bs_next bs_route_submit(struct bs_call *c)
         bs_call_problem(c, BS_PROBLEM_INTERNAL, "no memory for the request");
         return BS_REPLY_NOW;
     }
-    bs_rc rc = bs_door_read(&door, c->r->body, key, c->who.name, bs_now(c->api->o.clock), a, c->op,
-                            &errors, &err);
+    struct bs_door_input in = { c->r->body, key, c->who.name, bs_now(c->api->o.clock) };
+    bs_rc rc = bs_door_read(&door, &in, a, c->op, &errors, &err);
     if (rc != BS_OK) {
         refuse_input(c, rc, &errors, &err);
         return BS_REPLY_NOW;

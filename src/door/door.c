@@ -160,40 +160,48 @@ static bs_rc check(const struct bs_door *d, const struct bs_submission *s, struc
     return rc;
 }
 
-static void fill(const struct bs_door *d, struct bs_task *t, struct bs_str who, struct bs_time now,
+static void fill(const struct bs_door *d, const struct bs_door_input *in, struct bs_task *t,
                  struct bs_op *ret)
 {
-    t->id = bs_ids_next(d->ids, now);
-    t->created_by = who;
-    t->created_at = now;
-    t->updated_at = now;
-    *ret = (struct bs_op){ .kind = BS_OP_SUBMIT, .id = t->id, .now = now };
+    t->id = bs_ids_next(d->ids, in->now);
+    t->created_by = in->who;
+    t->created_at = in->now;
+    t->updated_at = in->now;
+    *ret = (struct bs_op){ .kind = BS_OP_SUBMIT, .id = t->id, .now = in->now };
     ret->submit.task = t;
     ret->submit.caller_waits = true;
     fingerprints(t, &ret->submit);
 }
 
-bs_rc bs_door_read(const struct bs_door *d, struct bs_str json, struct bs_str request_id,
-                   struct bs_str who, struct bs_time now, struct bs_arena *a, struct bs_op *ret,
-                   struct bs_field_errors *errors, struct bs_err *err)
+/* BS_E_INVALID: no JSON object, or (with an error) far too many members. */
+static bs_rc read_shapes(const struct bs_door_input *in, struct bs_arena *a, struct asked *q,
+                         struct bs_field_errors *errors, struct bs_err *err)
 {
-    struct asked q = { 0 };
     struct bs_json_object o;
+    bs_rc rc = bs_json_read_object(a, in->json, MEMBERS_MAX, &o, err);
 
-    errors->n = 0;
-    bs_rc rc = bs_json_read_object(a, json, MEMBERS_MAX, &o, err);
     if (rc == BS_E_LIMIT) {
         bs_field_error_add(errors, a, "", "UNKNOWN_MEMBER", "more than %d members", MEMBERS_MAX);
         return bs_fail(err, BS_E_INVALID, "more than %d members", MEMBERS_MAX);
     }
     BS_TRY(rc);
-    bs_members_read(&o, members, BS_COUNT(members), &q, a, errors);
-    take_payload(&q, a, errors);
-    take_request_id(&q, request_id, a, errors);
+    bs_members_read(&o, members, BS_COUNT(members), q, a, errors);
+    take_payload(q, a, errors);
+    take_request_id(q, in->request_id, a, errors);
+    return BS_OK;
+}
+
+bs_rc bs_door_read(const struct bs_door *d, const struct bs_door_input *in, struct bs_arena *a,
+                   struct bs_op *ret, struct bs_field_errors *errors, struct bs_err *err)
+{
+    struct asked q = { 0 };
     struct bs_task *t = BS_NEW(a, struct bs_task);
+
+    errors->n = 0;
     if (!t)
         return bs_fail(err, BS_E_NOMEM, "no memory for a task");
-    rc = check(d, &q.s, now, a, t, errors);
+    BS_TRY(read_shapes(in, a, &q, errors, err));
+    bs_rc rc = check(d, &q.s, in->now, a, t, errors);
     if (rc != BS_OK && rc != BS_E_INVALID)
         return bs_fail(err, rc, "the submission could not be checked");
     BS_ASSERT(rc == BS_OK || errors->n > 0);
@@ -202,6 +210,6 @@ bs_rc bs_door_read(const struct bs_door *d, struct bs_str json, struct bs_str re
                        BS_STR_FMT(errors->items[0].message));
     if (a->failed)
         return bs_fail(err, BS_E_NOMEM, "no memory for a submission");
-    fill(d, t, who, now, ret);
+    fill(d, in, t, ret);
     return BS_OK;
 }

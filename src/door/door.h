@@ -13,12 +13,18 @@ struct bs_door {
     struct bs_ids *ids;
 };
 
-/* One JSON object → *ret (a SUBMIT op with its row, fingerprints and id). `who` becomes created_by.
- * `request_id`, when not empty, is the Idempotency-Key header: it stands for an absent request_id
- * member and must equal a present one. BS_E_INVALID with errors->n == 0: not JSON (err says where);
- * with errors: a bad field. */
-BS_NODISCARD bs_rc bs_door_read(const struct bs_door *d, struct bs_str json,
-                                struct bs_str request_id, struct bs_str who, struct bs_time now,
+/* What comes in, and from whom. */
+struct bs_door_input {
+    struct bs_str json;       /* one JSON object                                                  */
+    struct bs_str request_id; /* not empty: the Idempotency-Key header; it stands for an absent
+                                 request_id member and must equal a present one */
+    struct bs_str who;        /* becomes created_by */
+    struct bs_time now;
+};
+
+/* *ret becomes a SUBMIT op with its row, fingerprints and id. BS_E_INVALID with errors->n == 0: not
+ * JSON (err says where); with errors: bad fields. */
+BS_NODISCARD bs_rc bs_door_read(const struct bs_door *d, const struct bs_door_input *in,
                                 struct bs_arena *a, struct bs_op *ret,
                                 struct bs_field_errors *errors, struct bs_err *err);
 /* The exact slices of a batch: a JSON array, or application/x-ndjson (blank lines skipped).

@@ -100,8 +100,8 @@ static bool fill_op(struct sim *w, struct sub *s, uint32_t at, uint32_t i)
         "\"i\":12345678901234567890123,\"a\":1,\"a\":2}}",
         it->biz_type, it->biz_id, it->request_id, order, (long long)it->amount, it->extra,
         it->park ? ",\"park\":true" : "", (long long)it->amount);
-    bs_rc rc = bs_door_read(&door, json, BS_STR_NONE, BS_STR("client"), sim_now(w), &s->arena,
-                            &s->ops[at], &errors, &err);
+    struct bs_door_input in = { .json = json, .who = BS_STR("client"), .now = sim_now(w) };
+    bs_rc rc = bs_door_read(&door, &in, &s->arena, &s->ops[at], &errors, &err);
 
     if (rc == BS_OK)
         return true;

@@ -39,8 +39,9 @@ static void close_case(struct door_case *k)
 
 static bs_rc read_with_key(struct door_case *k, struct bs_str json, struct bs_str key)
 {
-    return bs_door_read(&k->door, json, key, BS_STR("shop"), now, &k->a, &k->op, &k->errors,
-                        &k->err);
+    struct bs_door_input in = { json, key, BS_STR("shop"), now };
+
+    return bs_door_read(&k->door, &in, &k->a, &k->op, &k->errors, &k->err);
 }
 
 static bs_rc read_json(struct door_case *k, struct bs_str json)

@@ -443,8 +443,8 @@ int64_t world_submit(struct world *w, const char *request_id, const char *more)
         &a, "{\"biz_type\":\"PAY_CALLBACK\",\"biz_id\":\"%s\",\"request_id\":\"%s\"%s}", request_id,
         request_id, more);
 
-    if (bs_door_read(&door, json, BS_STR_NONE, S("test"), w->clock.at, &a, &op, &errors, &err) !=
-        BS_OK)
+    struct bs_door_input in = { .json = json, .who = S("test"), .now = w->clock.at };
+    if (bs_door_read(&door, &in, &a, &op, &errors, &err) != BS_OK)
         fail_msg("%s %s", err.msg, errors.n ? errors.items[0].message.p : "");
     assert_int_equal(world_apply(w, &op), BS_OK);
     assert_int_equal(op.submit.ret_what, BS_SUBMITTED_CREATED);
