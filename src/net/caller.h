@@ -50,7 +50,7 @@ struct bs_curl_options {
     uint32_t connections_max; /* kept alive; 0: 512 */
     struct bs_clock *clock;   /* for started_at, ended_at */
     const char *resolve_fake; /* tests: "name=address", "name=!NXDOMAIN", "name=!SERVFAIL",
-                                 comma-separated; NULL */
+                                 "name=!HANG", comma-separated; NULL */
 };
 BS_NODISCARD bs_rc bs_curl_new(const struct bs_curl_options *o, struct bs_caller **ret,
                                struct bs_err *err);

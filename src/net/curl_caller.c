@@ -170,18 +170,24 @@ static void take_ended(struct shard *h)
     }
 }
 
+static void take_names(struct curl_caller *c)
+{
+    if (!c->resolving && !c->names_came)
+        return;
+    int64_t now_us = bs_boot_us();
+    if (c->names_came)
+        bs_resolver_run(c->resolver, now_us, name_answered, &now_us);
+    c->names_came = false;
+    expire_names(c, now_us);
+}
+
 static void caller_run(struct bs_caller *base, struct bs_time now)
 {
     struct curl_caller *c = self(base);
 
     (void)now;
-    if (c->resolving) {
-        int64_t now_us = bs_boot_us();
-
-        bs_resolver_run(c->resolver, now_us, name_answered, &now_us);
-        expire_names(c, now_us);
-    }
     bs_curl_loop_run(c);
+    take_names(c);
     for (uint32_t i = 0; i < c->shards_n; i++)
         take_ended(c->shards[i]);
 }

@@ -84,6 +84,7 @@ struct curl_caller {
     struct epoll_event events[BS_EVENTS_MAX];
     int events_n;
     int64_t name_due_us; /* no look-up times out before    */
+    bool names_came;     /* the resolver has results       */
 };
 
 /* curl_slots.c: handles, kept between calls */

@@ -91,7 +91,9 @@ static void feed(struct curl_caller *c, const struct epoll_event *e)
     int fd = e->data.fd;
     int running = 0;
 
-    if (fd == c->mail_fd || fd == bs_resolver_fd(c->resolver) || (size_t)fd >= c->watches_n)
+    if (fd == bs_resolver_fd(c->resolver))
+        c->names_came = true;
+    if (fd == c->mail_fd || (size_t)fd >= c->watches_n || !c->watches[fd].shard)
         return;
     struct watch *w = &c->watches[fd];
     bool broken = e->events & (EPOLLERR | EPOLLHUP);
@@ -164,10 +166,11 @@ void bs_curl_loop_wait(struct curl_caller *c, struct bs_mailbox *mail, int64_t u
         watch_mail(c, mail);
     if (c->events_n > 0)
         return;
-    if (mail && !bs_mailbox_arm(mail))
-        ms = 0;
+    bool armed = mail && bs_mailbox_arm(mail);
+    if (mail && !armed)
+        ms = 0; /* there is mail already */
     c->events_n = epoll_wait(c->epoll_fd, c->events, BS_EVENTS_MAX, ms);
-    if (mail)
+    if (armed)
         bs_mailbox_disarm(mail);
 }
 

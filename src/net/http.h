@@ -54,7 +54,8 @@ struct bs_http_options {
     uint32_t connections_max; /* 0: 4,096                                             */
     size_t (*body_max)(void *ctx, enum bs_method method,
                        struct bs_str path);  /* per route; server's thread */
-    struct bs_span header_limit, body_limit; /* total times; 0: 10 s, 30 s             */
+    struct bs_span header_limit, body_limit; /* total times; 0: 10 s, 30 s. body_limit also
+                                                bounds how long a client may take its reply */
     struct bs_span idle_limit;               /* keep-alive; 0: 75 s                    */
     /* Every complete request. Must reply or wait before it returns. */
     void (*handle)(void *ctx, struct bs_http_request *r);

@@ -97,6 +97,8 @@ static void write_raw(struct request *r, int status, const char *content_type, s
                MHD_get_reason_phrase_for((unsigned)status), text.n);
     if (content_type)
         bs_buf_fmt(&out, "Content-Type: %s\r\n", content_type);
+    for (const struct reply_header *h = r->headers; h; h = h->next)
+        bs_buf_fmt(&out, "%s: %s\r\n", h->name, h->value);
     bs_buf_addz(&out, "\r\n");
     bs_buf_add(&out, text);
     if (!out.failed)

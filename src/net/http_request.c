@@ -112,15 +112,34 @@ static struct request *new_request(struct conn *c, const char *url, const char *
     return r;
 }
 
-/* The library has checked that Content-Length is a number; one it cannot hold is too big. */
-static size_t declared_length(struct request *r)
+struct framing {
+    size_t length; /* SIZE_MAX: more than can be counted */
+    uint32_t lengths, encodings;
+};
+
+static enum MHD_Result read_framing(void *cls, enum MHD_ValueKind kind, const char *name,
+                                    size_t name_n, const char *value, size_t value_n)
 {
-    struct bs_str text = bs_http_header(&r->pub, "Content-Length");
+    struct framing *f = cls;
+    struct bs_str key = { name, name_n };
     int64_t n = 0;
 
-    if (text.n == 0 || bs_http_header(&r->pub, "Transfer-Encoding").n > 0)
-        return 0;
-    return bs_i64_parse(bs_str_trim(text), &n) && n >= 0 ? (size_t)n : SIZE_MAX;
+    (void)kind;
+    if (bs_str_eq_nocase(key, BS_STR("Content-Length"))) {
+        bool counted = bs_i64_parse(bs_str_trim((struct bs_str){ value, value_n }), &n) && n >= 0;
+
+        f->length = counted ? (size_t)n : SIZE_MAX;
+        f->lengths++;
+    } else if (bs_str_eq_nocase(key, BS_STR("Transfer-Encoding"))) {
+        f->encodings++;
+    }
+    return MHD_YES;
+}
+
+/* Two opinions about where a request ends would let one request hide in another behind a proxy. */
+static bool framing_is_clear(const struct framing *f)
+{
+    return f->lengths + f->encodings <= 1;
 }
 
 static bool grow_body(struct request *r, size_t cap)
@@ -147,6 +166,7 @@ static enum MHD_Result begin(struct conn *c, const char *url, const char *method
 {
     struct bs_http_server *s = c->server;
     struct request *r = new_request(c, url, method);
+    struct framing f = { 0 };
 
     if (!r)
         return MHD_NO;
@@ -154,17 +174,17 @@ static enum MHD_Result begin(struct conn *c, const char *url, const char *method
     *context = r;
     bs_http_conn_enter(c, PHASE_BODY, s->o.body_limit);
     atomic_fetch_add_explicit(&s->requests, 1, memory_order_relaxed);
-    if (c->bad_uri) {
+    MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, read_framing, &f);
+    if (c->bad_uri || !framing_is_clear(&f)) {
         bs_http_refuse(r, 400);
         return MHD_YES;
     }
-    size_t length = declared_length(r);
     r->body_max = s->o.body_max ? s->o.body_max(s->o.ctx, r->pub.method, r->pub.path) : SIZE_MAX;
-    if (length > r->body_max) {
+    if (f.length > r->body_max) {
         bs_http_refuse(r, 413);
         return MHD_YES;
     }
-    return length == 0 || grow_body(r, length) ? MHD_YES : MHD_NO;
+    return f.length == 0 || grow_body(r, f.length) ? MHD_YES : MHD_NO;
 }
 
 /* A body in chunks has no length that could be refused at once. The library can answer only at its

@@ -138,10 +138,10 @@ static struct MHD_Daemon *start_daemon(struct bs_http_server *s, int fd)
 static bs_rc open_listener(struct bs_http_server *s, int fd, struct MHD_Daemon **ret,
                            struct bs_err *err)
 {
+    /* Most of the library's failures have closed the socket already: it is never closed here. */
     *ret = start_daemon(s, fd);
     if (*ret)
         return BS_OK;
-    close(fd);
     return bs_fail(err, BS_E_UNAVAILABLE, "the HTTP library did not start");
 }
 

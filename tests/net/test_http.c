@@ -132,6 +132,32 @@ static void a_target_with_nul_or_bad_text_is_refused(void **state)
     serve_stop(&s);
 }
 
+static void two_opinions_about_the_end_of_a_request_are_refused(void **state)
+{
+    static const char *const heads[] = {
+        "Content-Length: 3\r\nContent-Length: 4\r\n",
+        "Content-Length: 3\r\nContent-Length: 3\r\n",
+        "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+    };
+    static struct served s;
+
+    (void)state;
+    serve_start(&s, &(struct bs_http_options){ 0 });
+    for (size_t i = 0; i < BS_COUNT(heads); i++) {
+        int fd = client_open(&s);
+
+        client_send(fd, "POST /echo HTTP/1.1\r\nHost: x\r\n");
+        client_send(fd, heads[i]);
+        client_send(fd, "\r\n");
+        assert_begins(client_reply(fd), "HTTP/1.1 400 ");
+        assert_true(client_sees_close(fd));
+        close(fd);
+    }
+    assert_int_equal(s.handled, 0);
+    serve_stop(&s);
+}
+
 static void head_is_get_without_its_body(void **state)
 {
     static struct served s;
@@ -353,6 +379,7 @@ int main(void)
         cmocka_unit_test(a_large_body_arrives_whole_in_both_forms),
         cmocka_unit_test(path_query_and_headers_are_told_apart),
         cmocka_unit_test(a_target_with_nul_or_bad_text_is_refused),
+        cmocka_unit_test(two_opinions_about_the_end_of_a_request_are_refused),
         cmocka_unit_test(head_is_get_without_its_body),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
         cmocka_unit_test(a_waiting_request_is_answered_when_it_is_ready),

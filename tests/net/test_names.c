@@ -45,8 +45,9 @@ static void fakes_answer_as_told(void **state)
 {
     static struct peer p;
     struct one_call o = { 0 };
-    struct bs_caller *c =
-        caller_open(NULL, "shop.example=127.0.0.1,gone.example=!NXDOMAIN,ill.example=!SERVFAIL");
+    struct bs_caller *c = caller_open(
+        NULL,
+        "shop.example=127.0.0.1,gone.example=!NXDOMAIN,ill.example=!SERVFAIL,six.example=[::1]");
 
     (void)state;
     peer_start(&p, peer_reply, OK_REPLY);
@@ -54,6 +55,7 @@ static void fakes_answer_as_told(void **state)
     assert_int_equal(wire_for(c, &o, "SHOP.example", p.port), BS_WIRE_REPLIED);
     assert_int_equal(wire_for(c, &o, "gone.example", p.port), BS_WIRE_DNS_NXDOMAIN);
     assert_false(o.call.facts.sent);
+    assert_int_equal(wire_for(c, &o, "six.example", 1), BS_WIRE_CONNECT_REFUSED);
     assert_int_equal(wire_for(c, &o, "ill.example", p.port), BS_WIRE_DNS_TEMPORARY);
     assert_false(o.call.facts.sent);
     c->ops->free(c);
@@ -134,6 +136,35 @@ static void calls_for_one_name_share_a_look_up(void **state)
 }
 
 /* Both threads of the pool hang; other calls go on, and the hanging ones end by their limits. */
+/* The answer comes when nobody waits for it any more: it is kept, and the loop sleeps on. */
+static void an_answer_for_nobody_does_not_keep_the_loop_awake(void **state)
+{
+    static struct peer p;
+    struct one_call o = { 0 };
+    struct bs_caller *c = caller_open(NULL, NULL);
+    int before = atomic_load(&asked), turns = 0;
+    char url[64];
+
+    (void)state;
+    peer_start(&p, peer_reply, OK_REPLY);
+    snprintf(url, sizeof(url), "http://slow2.test:%u/p", p.port);
+    call_begin(c, &o, "POST", url);
+    run_until(c, &asked, before + 1);
+    c->ops->cancel(c, &o.call);
+    assert_ptr_equal(c->ops->finished(c), &o.call);
+    sem_post(&slow_may_go_on);
+    for (int64_t until_us = bs_boot_us() + 200000; bs_boot_us() < until_us; turns++) {
+        c->ops->run(c, bs_now(bs_clock_system()));
+        c->ops->wait(c, NULL, until_us);
+    }
+    assert_in_range(turns, 1, 20);
+    assert_int_equal(wire_for(c, &o, "slow2.test", p.port), BS_WIRE_REPLIED);
+    assert_int_equal(atomic_load(&asked), before + 1);
+    c->ops->free(c);
+    peer_stop(&p);
+    call_done(&o);
+}
+
 static void a_slow_name_holds_up_nobody_and_counts_as_time(void **state)
 {
     static struct peer p;
@@ -206,6 +237,7 @@ int main(void)
         cmocka_unit_test(addresses_and_localhost_need_no_look_up),
         cmocka_unit_test(a_good_answer_is_asked_for_once_and_a_bad_one_again),
         cmocka_unit_test(calls_for_one_name_share_a_look_up),
+        cmocka_unit_test(an_answer_for_nobody_does_not_keep_the_loop_awake),
         cmocka_unit_test(a_slow_name_holds_up_nobody_and_counts_as_time),
         cmocka_unit_test(the_time_of_the_look_up_is_taken_off_the_limit),
     };
