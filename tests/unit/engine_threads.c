@@ -170,10 +170,9 @@ static void submit(struct plant *p, struct errand *e, uint32_t n)
     struct bs_str json = bs_arena_fmt(
         &e->arena, "{\"biz_type\":\"PAY_CALLBACK\",\"biz_id\":\"%u\",\"request_id\":\"r-%u\"}", n,
         n);
+    struct bs_door_input in = { .json = json, .who = S("test"), .now = bs_now(bs_clock_system()) };
 
-    assert_int_equal(bs_door_read(&door, json, BS_STR_NONE, S("test"), bs_now(bs_clock_system()),
-                                  &e->arena, &e->op, &errors, &err),
-                     BS_OK);
+    assert_int_equal(bs_door_read(&door, &in, &e->arena, &e->op, &errors, &err), BS_OK);
     e->ops[0] = &e->op;
     e->work =
         (struct bs_work){ .rank = BS_RANK_INTAKE, .ops = e->ops, .n = 1, .done = errand_done };
