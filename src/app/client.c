@@ -29,7 +29,7 @@ static void operator_header(char out[300])
     const struct passwd *p = getpwuid(geteuid());
 
     if (p)
-        snprintf(out, 300, "Backstop-Operator: %.200s", p->pw_name);
+        snprintf(out, 300, "Backstop-Operator: %.64s", p->pw_name);
     else
         snprintf(out, 300, "Backstop-Operator: uid-%u", (unsigned)geteuid());
 }

@@ -254,14 +254,6 @@ bs_rc bs_yaml_read(struct bs_arena *a, struct bs_str text, const struct bs_yaml_
     return rc;
 }
 
-const struct bs_yaml_node *bs_yaml_get(const struct bs_yaml_node *map, const char *key)
-{
-    for (uint32_t i = 0; map->kind == BS_YAML_MAP && i < map->n; i++)
-        if (bs_str_is(map->items[i].key, key))
-            return map->items[i].value;
-    return NULL;
-}
-
 struct bs_str bs_yaml_describe(struct bs_arena *a, const struct bs_yaml_node *n)
 {
     if (n->kind == BS_YAML_LIST)

@@ -29,7 +29,5 @@ struct bs_yaml_node {
 BS_NODISCARD bs_rc bs_yaml_read(struct bs_arena *a, struct bs_str text,
                                 const struct bs_yaml_node **ret, uint32_t *ret_line,
                                 struct bs_err *err);
-/* The value of a key, NULL when it is absent. */
-const struct bs_yaml_node *bs_yaml_get(const struct bs_yaml_node *map, const char *key);
 /* "a list", "the number 32", "the text `x`": what was found, for messages. */
 struct bs_str bs_yaml_describe(struct bs_arena *a, const struct bs_yaml_node *n);

@@ -251,6 +251,8 @@ static bs_rc start_all(struct bs_server *s, const char *port_file, struct bs_err
 {
     BS_TRY(start_quiet(s, err));
     BS_TRY(start_threads(s, err));
+    /* Whoever has read the port may ask at once whether the server is ready. */
+    atomic_store(&s->serving, true);
     return port_file ? write_port(port_file, bs_http_port(s->http), err) : BS_OK;
 }
 
@@ -278,7 +280,6 @@ bs_rc bs_server_start(const struct bs_server_options *o, struct bs_server **ret,
         return rc;
     }
     bs_server_alert_orphans(s);
-    atomic_store(&s->serving, true);
     log_started(s);
     bs_notify_ready();
     *ret = s;
