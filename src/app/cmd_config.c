@@ -45,12 +45,19 @@ static enum bs_exit check_json(const struct bs_config *c, struct bs_str report)
     return finish(j, &out, c ? BS_EXIT_DONE : BS_EXIT_USAGE);
 }
 
-static enum bs_exit list_keys(void)
+static enum bs_exit list_keys(bool names_only)
 {
     BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 256 << 10 };
+    struct bs_str rest;
 
     bs_config_keys(&out);
-    fputs(bs_buf_str(&out).p, stdout);
+    rest = bs_buf_str(&out);
+    while (rest.n) {
+        struct bs_str line = bs_str_cut(&rest, '\n');
+        if (names_only)
+            line = bs_str_cut(&line, '\t');
+        printf("%.*s\n", BS_STR_FMT(line));
+    }
     return BS_EXIT_DONE;
 }
 
@@ -60,8 +67,8 @@ static enum bs_exit check_config(const struct bs_cli *cli)
     struct bs_config *c = NULL;
     enum bs_exit code = BS_EXIT_DONE;
 
-    if (bs_cli_get(cli, "keys"))
-        return list_keys();
+    if (bs_cli_get(cli, "keys") || bs_cli_get(cli, "list-keys"))
+        return list_keys(!bs_cli_get(cli, "keys"));
     if (bs_config_load(bs_cli_get(cli, "config"), BS_CONFIG_WHOLE, &c, &report) != BS_OK)
         code = BS_EXIT_USAGE;
     if (bs_cli_json(cli))
@@ -96,6 +103,7 @@ static enum bs_exit version(const struct bs_cli *cli)
 
 static const struct bs_option options[] = {
     { "keys", NULL, "list every key with its kind, default and meaning", NULL },
+    { "list-keys", NULL, "list the names of the keys alone", NULL },
 };
 
 static const struct bs_command commands[] = {

@@ -2,9 +2,7 @@
 #include "app/notify.h"
 
 #ifdef BS_HAVE_SYSTEMD
-#include <stdio.h>
 #include <systemd/sd-daemon.h>
-#include <time.h>
 
 /* A service without a manager must run as well, so what comes back does not matter. */
 static void tell(const char *text)
@@ -22,13 +20,7 @@ void bs_notify_ready(void)
 
 void bs_notify_reloading(void)
 {
-    char text[64];
-    struct timespec t = { 0 };
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%lld",
-             (long long)t.tv_sec * 1000000 + t.tv_nsec / 1000);
-    tell(text);
+    tell("RELOADING=1");
 }
 
 void bs_notify_stopping(void)
