@@ -281,9 +281,11 @@ static bs_rc poll_tokens(void *ctx, struct bs_store *s)
     bs_rc rc = bs_store_tokens_version(s, &version, &err);
     if (rc == BS_OK && version != atomic_load(&api->tokens_version))
         rc = bs_api_refresh_tokens(api, s, &err);
-    if (rc != BS_OK)
-        bs_log(BS_LOG_WARN, "api.tokens_unreadable", BS_FZ("rc", bs_rc_name(rc)),
-               BS_FZ("message", err.msg));
+    bool failed = rc != BS_OK;
+    if (atomic_exchange(&api->tokens_failing, failed) != failed)
+        bs_log(failed ? BS_LOG_WARN : BS_LOG_INFO,
+               failed ? "api.tokens_unreadable" : "api.tokens_readable",
+               BS_FZ("rc", bs_rc_name(rc)), BS_FZ("message", err.msg));
     return rc;
 }
 

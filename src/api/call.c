@@ -203,21 +203,35 @@ static void on_timeout(struct bs_http_request *r)
                    "submission is recognised by its request_id, an action by its expected_version");
 }
 
+static enum bs_problem refusal(int status, struct bs_str *ret_detail)
+{
+    switch (status) {
+    case 400:
+        *ret_detail =
+            BS_STR("its target (a NUL, a broken escape, no UTF-8) or its framing is wrong");
+        return BS_PROBLEM_BAD_REQUEST;
+    case 408:
+        return BS_PROBLEM_TOO_SLOW;
+    case 413:
+        *ret_detail = BS_STR("the body is over the route's limit");
+        return BS_PROBLEM_TOO_BIG;
+    default:
+        *ret_detail = BS_STR("nothing was done");
+        return BS_PROBLEM_STOPPING;
+    }
+}
+
 void bs_api_refuse(void *api, struct bs_http_request *r, int status)
 {
     struct bs_answer answer = { 0 };
     struct bs_problem_more more = { 0 };
-    enum bs_problem p = status == 413   ? BS_PROBLEM_TOO_BIG
-                        : status == 408 ? BS_PROBLEM_TOO_SLOW
-                                        : BS_PROBLEM_STOPPING;
 
     if (r->user) {
         answer_for(r->user, BS_PROBLEM_STOPPING,
                    "whether it was done is not known; the same request can be sent again");
         return;
     }
-    if (p == BS_PROBLEM_TOO_BIG)
-        more.detail = BS_STR("the body is over the route's limit");
+    enum bs_problem p = refusal(status, &more.detail);
     make_problem(&answer, p, &more);
     log_problem(api, r, BS_STR_NONE, p, more.detail);
     send_answer(r, &answer);

@@ -41,6 +41,7 @@ struct bs_api {
     struct bs_tokens *tokens;          /* the HTTP thread's; NULL: never read */
     _Atomic(struct bs_tokens *) fresh; /* read since; NULL: nothing new       */
     _Atomic int64_t tokens_version;    /* of the newest snapshot; -1: none    */
+    _Atomic bool tokens_failing;       /* logged when it changes               */
     pthread_mutex_t refreshing;        /* one reader at a time reads tokens   */
     _Atomic int64_t storm_until_us;    /* 503s are logged once a second       */
     _Atomic int64_t storm_left_out;

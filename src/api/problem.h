@@ -6,6 +6,7 @@
 
 /* Code, HTTP status, title. A code never changes its meaning; docs/HTTP.md lists them. */
 #define BS_PROBLEM_LIST(X)                                                                         \
+    X(BAD_REQUEST, 400, "Not a well-formed request")                                               \
     X(NOT_JSON, 400, "Not JSON")                                                                   \
     X(UNKNOWN_PARAMETER, 400, "Unknown query parameter")                                           \
     X(BAD_PARAMETER, 400, "Bad query parameter")                                                   \

@@ -151,7 +151,10 @@ static void the_servers_own_refusals_are_problems_too(void **state)
     static const struct {
         int status;
         const char *code, *retry;
-    } table[] = { { 413, "TOO_BIG", "" }, { 408, "TOO_SLOW", "" }, { 503, "STOPPING", "1" } };
+    } table[] = { { 400, "BAD_REQUEST", "" },
+                  { 413, "TOO_BIG", "" },
+                  { 408, "TOO_SLOW", "" },
+                  { 503, "STOPPING", "1" } };
 
     (void)state;
     for (size_t i = 0; i < BS_COUNT(table); i++) {
