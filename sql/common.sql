@@ -316,7 +316,7 @@ SELECT {glance} FROM task t WHERE t.biz_id = ?3 AND t.id < ?1 ORDER BY t.id DESC
 
 -- name: list_request_id
 SELECT {glance} FROM request_key k JOIN task t ON t.id = k.task_id
-WHERE k.request_id = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+WHERE k.request_id = ?3 AND t.id < ?1 LIMIT ?2
 
 -- The whole check: each gives what is wrong, as the text of one finding a row.
 
@@ -355,15 +355,14 @@ WHERE b.blocked_key IS NOT NULL
         AND d.due_at IS NOT NULL AND d.serial_key = b.blocked_key)
 LIMIT ?1
 
+-- The two halves of the amounts are summed apart, so that no sum passes 64 bits.
 -- name: check_figures
-SELECT 'the figures of ' || biz_type || ' ' || task_status || ' ' || currency || ' differ by '
-    || sum(n) || ' tasks, ' || sum(unknown) || ' unknown, amount ' || sum(amount)
+SELECT biz_type, task_status, currency, sum(n), sum(unknown), sum(high), sum(low)
 FROM (
-    SELECT biz_type, task_status, currency, n, amount, unknown FROM queue_stat
+    SELECT biz_type, task_status, currency, n, unknown, amount >> 32 AS high,
+        amount & 4294967295 AS low FROM queue_stat
     UNION ALL
-    SELECT biz_type, task_status, COALESCE(currency, ''), -1, -COALESCE(amount, 0),
-        -outcome_unknown FROM task
+    SELECT biz_type, task_status, COALESCE(currency, ''), -1, -outcome_unknown,
+        -(COALESCE(amount, 0) >> 32), -(COALESCE(amount, 0) & 4294967295) FROM task
 )
 GROUP BY biz_type, task_status, currency
-HAVING sum(n) <> 0 OR sum(unknown) <> 0 OR sum(amount) <> 0
-LIMIT ?1

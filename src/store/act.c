@@ -120,13 +120,16 @@ static bs_rc change(struct bs_store *s, const struct bs_op *op, const struct bs_
 static bs_rc log_act(struct bs_store *s, const struct bs_op *op, const struct bs_task *t,
                      const struct bs_settlement *d, struct bs_err *err)
 {
-    bool is_new = false;
+    bool is_new = false, in_call = d->to == BS_PROCESSING;
     const struct log_row row = { .task_id = t->id,
                                  .id = op->id,
                                  .at = op->now,
                                  .event = bs_event_name(d->event),
                                  .from = t->state,
                                  .to = d->to,
+                                 .attempt_no = in_call ? t->attempt_no : 0,
+                                 .token = in_call ? t->lease_token : 0,
+                                 .claimed_at = in_call ? t->locked_at : BS_TIME_NONE,
                                  .operator= op->act.operator,
                                  .reason = op->act.reason,
                                  .conclusion = op->act.conclusion,

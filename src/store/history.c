@@ -46,9 +46,16 @@ static enum bs_state first_stop(const struct log_row *r)
     return r->via_failed ? BS_FAILED : r->to;
 }
 
+/* The first row of an attempt tells of its claim: normally its end, or what a person asked before.
+ */
+static bool has_claim(const struct history *h, const struct log_row *r)
+{
+    return r->claimed_at.us != 0 && h->state != BS_PROCESSING;
+}
+
 static void add_row(struct history *h, const struct log_row *r)
 {
-    if (r->claimed_at.us)
+    if (has_claim(h, r))
         add_claim(h, r->claimed_at, r->attempt_no, r->token, r->node);
     struct bs_log_item *i = add(h, r->at, r->event, first_stop(r));
     i->attempt_no = r->attempt_no;
@@ -118,9 +125,9 @@ static bs_rc state_before(struct bs_store *s, const struct bs_task *t, int64_t a
 
 /* ---- pages ---- */
 
-static uint32_t items_of(const struct log_row *r)
+static uint32_t items_of(const struct history *h, const struct log_row *r)
 {
-    return 1u + (r->claimed_at.us != 0) + r->via_failed;
+    return 1u + has_claim(h, r) + r->via_failed;
 }
 
 static bs_rc add_rows(struct bs_store *s, struct history *h, int64_t task_id, int64_t after,
@@ -139,7 +146,7 @@ static bs_rc add_rows(struct bs_store *s, struct history *h, int64_t task_id, in
         if (!more)
             return BS_OK;
         log_row_read(cols, &row);
-        if (h->n > 0 && h->n + items_of(&row) > h->limit) {
+        if (h->n > 0 && h->n + items_of(h, &row) > h->limit) {
             *ret_next = last;
             return BS_OK;
         }
@@ -166,7 +173,7 @@ bs_rc bs_store_log(struct bs_store *s, int64_t task_id, int64_t after, uint32_t 
     else
         BS_TRY(state_before(s, &t, after, &h.state, err));
     BS_TRY(add_rows(s, &h, task_id, after, &next_after, err));
-    if (next_after == 0 && t.state == BS_PROCESSING)
+    if (next_after == 0 && t.state == BS_PROCESSING && h.state != BS_PROCESSING)
         add_claim(&h, t.locked_at, t.attempt_no, t.lease_token, BS_STR_NONE);
     if (a->failed)
         return bs_fail(err, BS_E_LIMIT, "the page is too large");

@@ -1,0 +1,106 @@
+/* The contract: the hot statements use their indexes and walk over nothing else. */
+#include "world.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+
+static const struct {
+    enum bs_sql sql;
+    const char *uses; /* what the plan must name */
+} hot[] = {
+    { BS_SQL_CLAIM_SCAN, "USING INDEX task_due (biz_type=? AND priority=?" },
+    { BS_SQL_CLAIM_SCAN_SUSPECTS, "USING INDEX task_due_suspect (biz_type=? AND priority=?" },
+    { BS_SQL_CLAIM_AGAIN, "USING INDEX task_lease (locked_until=?" },
+    { BS_SQL_CLAIM_TAKE, "USING COVERING INDEX task_run (run_key=?" },
+    { BS_SQL_CLAIM_BLOCK, "USING INTEGER PRIMARY KEY" },
+    { BS_SQL_DUE_NEXT, "INDEX task_due (biz_type=? AND priority=?" },
+    { BS_SQL_BLOCKED_FIRST, "USING COVERING INDEX task_blocked (blocked_key=? AND biz_type>?" },
+    { BS_SQL_BLOCKED_FIRST_OF_QUEUE, "USING COVERING INDEX task_blocked (blocked_key=? AND" },
+    { BS_SQL_BLOCKED_FREE, "USING INTEGER PRIMARY KEY" },
+    { BS_SQL_TASK_FINISH, "USING INTEGER PRIMARY KEY" },
+    { BS_SQL_TASK_RENEW, "USING INTEGER PRIMARY KEY" },
+    { BS_SQL_LEASE_EXPIRED, "USING INDEX task_lease (locked_until<?" },
+    { BS_SQL_REQUEST_KEY_GET, "USING PRIMARY KEY (request_id=?)" },
+    { BS_SQL_EFFECT_KEY_GET, "USING PRIMARY KEY (merchant_no=? AND biz_type=? AND effect_key=?)" },
+    { BS_SQL_TASK_WHOLE, "USING INTEGER PRIMARY KEY" },
+    { BS_SQL_LOG_PAGE, "USING PRIMARY KEY (task_id=? AND id>?)" },
+    { BS_SQL_LOG_ATTEMPT, "USING PRIMARY KEY (task_id=?)" },
+    { BS_SQL_LIST_ALL, "USING INTEGER PRIMARY KEY (rowid<?)" },
+    { BS_SQL_LIST_MANUAL, "task_manual" },
+    { BS_SQL_LIST_RETRY, "task_retry" },
+    { BS_SQL_LIST_ORDER_NO, "USING INDEX task_order_no (order_no=?" },
+    { BS_SQL_LIST_PAYMENT_NO, "USING INDEX task_payment_no (payment_no=?" },
+    { BS_SQL_LIST_CHANNEL_TRADE_NO, "USING INDEX task_channel_trade_no (channel_trade_no=?" },
+    { BS_SQL_LIST_REFUND_NO, "USING INDEX task_refund_no (refund_no=?" },
+    { BS_SQL_LIST_BIZ_ID, "USING INDEX task_biz_id (biz_id=?" },
+    { BS_SQL_LIST_REQUEST_ID, "USING PRIMARY KEY (request_id=?)" },
+    { BS_SQL_ORPHAN_SCAN, "USING INDEX task_due (biz_type=?)" },
+    { BS_SQL_STAT_GET, "USING PRIMARY KEY" },
+    { BS_SQL_ALERT_AGAIN, "alert_event_open (kind=? AND subject=?" },
+};
+
+static void read_plan(sqlite3 *db, const char *sql, struct bs_buf *out)
+{
+    char text[8192];
+    sqlite3_stmt *st = NULL;
+
+    snprintf(text, sizeof(text), "EXPLAIN QUERY PLAN %s", sql);
+    assert_int_equal(sqlite3_prepare_v2(db, text, -1, &st, NULL), SQLITE_OK);
+    while (sqlite3_step(st) == SQLITE_ROW)
+        bs_buf_fmt(out, "%s\n", (const char *)sqlite3_column_text(st, 3));
+    sqlite3_finalize(st);
+}
+
+static void check_plans(struct world *w)
+{
+    const struct bs_dialect *dialect = bs_dialect_find("sqlite");
+    char path[128];
+    sqlite3 *db = NULL;
+
+    snprintf(path, sizeof(path), "%s/store.db", w->dir);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    for (size_t i = 0; i < BS_COUNT(hot); i++) {
+        BS_CLEANUP(bs_buf_free) struct bs_buf plan = { .max = 4096 };
+
+        read_plan(db, dialect->statements[hot[i].sql], &plan);
+        const char *p = bs_buf_str(&plan).p;
+        bool whole_index = strstr(p, "SCAN t USING INDEX task_manual") ||
+                           strstr(p, "SCAN t USING INDEX task_retry");
+        bool may_sort = hot[i].sql == BS_SQL_CLAIM_AGAIN; /* only after a lost answer */
+        if (!strstr(p, hot[i].uses) || (strstr(p, "TEMP B-TREE") && !may_sort) ||
+            (strstr(p, "SCAN") && !whole_index))
+            fail_msg("%s:\n%s", bs_sql_names[hot[i].sql], p);
+    }
+    sqlite3_close(db);
+}
+
+static void the_hot_statements_use_their_indexes(void **state)
+{
+    struct world *w = *state;
+    enum { N = 1000 };
+    static struct bs_op ops[N], *ops_list[N];
+
+    if (strcmp(w->factory->name, "sqlite") != 0)
+        skip();
+    check_plans(w);
+    for (int i = 0; i < N; i++) {
+        struct bs_task *t = sample(w, bs_arena_fmt(&w->arena, "r-%d", i).p);
+        t->serial_key = bs_arena_fmt(&w->arena, "o:%d", i % 10);
+        t->order_no = t->payment_no = t->channel_trade_no = t->refund_no = t->request_id;
+        ops[i] = submit_op(w, t, "c");
+        ops_list[i] = &ops[i];
+    }
+    apply_all(w, ops_list, N);
+    claim(w, 100);
+    assert_int_equal(w->db->ops->script(w->db, "ANALYZE", &w->err), BS_OK);
+    check_plans(w);
+}
+
+int run_plan_cases(void)
+{
+    const struct CMUnitTest cases[] = {
+        CASE(the_hot_statements_use_their_indexes),
+    };
+
+    return cmocka_run_group_tests_name("plan", cases, NULL, NULL);
+}
