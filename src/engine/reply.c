@@ -51,7 +51,7 @@ static bool seconds(struct bs_str text, struct bs_span *ret)
     ret->us = BS_MIN(s, 366 * day_us / 1000000) * 1000000;
     /* A fraction counts to the tenth; more is not worth a rule. */
     if (text.n && text.p[0] >= '0' && text.p[0] <= '9')
-        ret->us += (text.p[0] - '0') * 100000;
+        ret->us += (int64_t)(text.p[0] - '0') * 100000;
     return true;
 }
 

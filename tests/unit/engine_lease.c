@@ -176,6 +176,46 @@ static void suspects_run_one_at_a_time_and_the_rest_goes_on(void **state)
     world_free(w);
 }
 
+/* The one place for suspects goes round: a queue that claims all the time does not keep it. */
+static void a_busy_queue_does_not_keep_the_suspects_of_another_waiting(void **state)
+{
+    BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
+    struct world *w = world_new();
+    (void)state;
+
+    w->confs[1] = w->confs[0];
+    w->confs[1].biz_type = S("REFUND");
+    w->confs[1].lease = BS_SEC(15);
+    w->queues.n = 2;
+    w->commit_us = 40000;
+    world_says(w, (struct line){ .match = "busy", .status = 204, .after_us = 1000 });
+    world_says(w, (struct line){ .match = "suspect", .after_us = 4 * second, .times = 2 });
+    world_says(w, (struct line){ .match = "suspect", .status = 409, .body = "", .times = 1 });
+    world_start(w);
+    w->biz_type = "REFUND";
+    int64_t id = world_submit(w, "suspect", "");
+    for (int i = 0; i < 2; i++) {
+        world_run(w, second);
+        world_crash(w);
+        world_start(w);
+        world_run(w, 15 * second);
+    }
+    assert_int_equal(world_task(w, id, &a).crash_count, 2);
+    assert_int_equal(world_seen(w, "POST", "suspect"), 3);
+    world_run(w, w->sights[w->sights_n - 1].to.us + 59 * second - world_now(w).us);
+    w->biz_type = "PAY_CALLBACK";
+    for (int i = 0; i < 2000; i++) {
+        char key[16];
+
+        (void)snprintf(key, sizeof(key), "busy-%d", i);
+        (void)world_submit(w, key, "");
+    }
+    world_run(w, 4 * second);
+    assert_true(world_seen(w, "POST", NULL) < 2000);
+    assert_int_equal(world_seen(w, "POST", "suspect"), 4);
+    world_free(w);
+}
+
 /* Somebody else settles the task while our call runs: ours is refused and changes nothing. */
 static void a_result_that_comes_too_late_is_refused(void **state)
 {
@@ -301,6 +341,7 @@ int main(void)
         cmocka_unit_test(a_crash_in_a_call_is_taken_over_when_the_lease_ends),
         cmocka_unit_test(a_task_that_kills_the_worker_goes_to_a_person_and_the_others_finish),
         cmocka_unit_test(suspects_run_one_at_a_time_and_the_rest_goes_on),
+        cmocka_unit_test(a_busy_queue_does_not_keep_the_suspects_of_another_waiting),
         cmocka_unit_test(a_result_that_comes_too_late_is_refused),
         cmocka_unit_test(a_lost_lease_is_noticed_by_its_renewal),
         cmocka_unit_test(a_task_that_waited_too_long_is_given_back_unsent),

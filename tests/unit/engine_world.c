@@ -239,6 +239,7 @@ struct world *world_new(void)
     bs_clock_manual_init(&w->clock, NOW);
     bs_ids_init(&w->ids, 1);
     w->seed = 7;
+    w->biz_type = "PAY_CALLBACK";
     set_queue(w);
     world_of = w;
     return w;
@@ -439,9 +440,9 @@ int64_t world_submit(struct world *w, const char *request_id, const char *more)
     struct bs_field_errors errors = { 0 };
     struct bs_err err = { 0 };
     struct bs_op op = { 0 };
-    struct bs_str json = bs_arena_fmt(
-        &a, "{\"biz_type\":\"PAY_CALLBACK\",\"biz_id\":\"%s\",\"request_id\":\"%s\"%s}", request_id,
-        request_id, more);
+    struct bs_str json =
+        bs_arena_fmt(&a, "{\"biz_type\":\"%s\",\"biz_id\":\"%s\",\"request_id\":\"%s\"%s}",
+                     w->biz_type, request_id, request_id, more);
 
     struct bs_door_input in = { .json = json, .who = S("test"), .now = w->clock.at };
     if (bs_door_read(&door, &in, &a, &op, &errors, &err) != BS_OK)

@@ -63,6 +63,7 @@ struct world {
     size_t lane_cap; /* of the committer; 0: the default */
     struct bs_span orphans_after;
     uint64_t seed;
+    const char *biz_type; /* of what is submitted next */
     uint32_t unanswered;
 };
 
