@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "core/outcome.h"
+#include "core/facts.h"
 #include "sys/mailbox.h"
 
 struct bs_call {
