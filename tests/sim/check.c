@@ -157,29 +157,55 @@ static void check_moves(struct sim *w, struct tale *t, const struct row *was, co
     }
 }
 
+/* What the moves add to the two counters of a budget. */
+struct spent {
+    int32_t claims, retries, crashes, maybe; /* maybe: a waiting request's end hides which it was */
+    bool fresh;
+};
+
+static struct spent spent_by(const struct moved *moves, uint32_t n)
+{
+    struct spent s = { 0 };
+
+    for (uint32_t i = 0; i < n; i++) {
+        enum bs_event e = moves[i].event;
+
+        s.claims += e == BS_EV_CLAIM;
+        s.retries += e == BS_EV_FAILED || e == BS_EV_FAILED_LAST || e == BS_EV_UNKNOWN ||
+                     e == BS_EV_UNKNOWN_LAST;
+        s.crashes += is_expiry(e);
+        s.maybe += e == BS_EV_PENDING_MANUAL || e == BS_EV_PENDING_CLOSED;
+        s.fresh = s.fresh || e == BS_EV_RETRY_FRESH;
+    }
+    return s;
+}
+
+static bool adds_up(int32_t was, int32_t is, int32_t added, int32_t maybe)
+{
+    return is >= was + added && is <= was + added + maybe;
+}
+
 static void check_counters(struct sim *w, const struct row *was, const struct row *is,
                            const struct moved *moves, uint32_t n)
 {
-    int32_t claims = 0;
-    bool fresh = false;
+    struct spent s = spent_by(moves, n);
 
-    for (uint32_t i = 0; i < n; i++) {
-        claims += moves[i].event == BS_EV_CLAIM;
-        fresh = fresh || moves[i].event == BS_EV_RETRY_FRESH;
-    }
-    if (is->attempt_no != was->attempt_no + claims)
+    if (is->attempt_no != was->attempt_no + s.claims)
         broken(w, "%s: attempt %d became %d with %d claims", is->request_id, was->attempt_no,
-               is->attempt_no, claims);
-    if (claims ? is->token <= was->token : is->token != was->token)
+               is->attempt_no, s.claims);
+    if (s.claims ? is->token <= was->token : is->token != was->token)
         broken(w, "%s: token %lld became %lld with %d claims", is->request_id,
-               (long long)was->token, (long long)is->token, claims);
+               (long long)was->token, (long long)is->token, s.claims);
     if (is->version < was->version)
         broken(w, "%s: version went back", is->request_id);
     if (is->retry_count > is->max_retry_count)
         broken(w, "%s: %d executions were counted, %d are allowed", is->request_id, is->retry_count,
                is->max_retry_count);
-    if (!fresh && (is->retry_count < was->retry_count || is->crash_count < was->crash_count))
-        broken(w, "%s got a fresh budget from nobody", is->request_id);
+    if (!s.fresh && (!adds_up(was->retry_count, is->retry_count, s.retries, s.maybe) ||
+                     !adds_up(was->crash_count, is->crash_count, s.crashes, s.maybe)))
+        broken(w, "%s: %d retries and %d crashes became %d and %d with %d and %d more",
+               is->request_id, was->retry_count, was->crash_count, is->retry_count, is->crash_count,
+               s.retries, s.crashes);
 }
 
 /* The mark is sticky. */

@@ -31,11 +31,13 @@ static void fresh_intent(struct sim *w, struct intent *it, uint32_t i)
                                           ",\"max_retry_count\":2",
                                           ",\"extra_data\":{\"k\":[1,2]}" };
 
-    *it = (struct intent){ .queue = below(w, SIM_QUEUES), .group = i };
+    *it =
+        (struct intent){ .queue = (w->opt.first_queue + below(w, w->opt.queues_used)) % SIM_QUEUES,
+                         .group = i };
     (void)snprintf(it->request_id, sizeof(it->request_id), "r-%u", i);
     (void)snprintf(it->biz_id, sizeof(it->biz_id), "b-%u", i);
-    if (chance(w, 60))
-        (void)snprintf(it->order_no, sizeof(it->order_no), "o-%u", below(w, w->opt.tasks / 3 + 1));
+    if (chance(w, 65))
+        (void)snprintf(it->order_no, sizeof(it->order_no), "o-%u", below(w, w->opt.orders));
     (void)snprintf(it->extra, sizeof(it->extra), "%s", extras[below(w, BS_COUNT(extras))]);
     it->amount = 1000 + (int64_t)i * 10;
     if (chance(w, 3)) {

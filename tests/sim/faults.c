@@ -144,7 +144,7 @@ static void disk_trouble(struct sim *w)
 
 void faults_step(struct sim *w)
 {
-    uint32_t r = below(w, 100);
+    uint32_t r = w->opt.crashy && w->p.up && chance(w, 60) ? 80 + below(w, 20) : below(w, 100);
 
     w->next_fault = bs_time_add(sim_now(w), BS_US(below(w, (uint32_t)w->opt.fault_every.us * 2)));
     if (r < 45)

@@ -203,7 +203,7 @@ static void raise_alert(struct sim *w)
     struct deed *d = deed_new(w, BS_OP_ALERT);
 
     d->op.alert = (struct bs_op_alert){ .kind = BS_STR("drill"),
-                                        .subject = BS_STR("sim"),
+                                        .subject = bs_str_of(d->operator),
                                         .message = BS_STR("a drill") };
     deed_send(w, d);
 }

@@ -109,6 +109,12 @@ static void choose_options(struct sim *w, uint32_t tasks)
     o->stalls = !chance(w, 25);
     o->acts = !chance(w, 10);
     o->vanish = chance(w, 35);
+    o->crashy = chance(w, 15);
+    o->orders = chance(w, 35) ? 2 + below(w, 4) : o->tasks / 3 + 1;
+    o->first_queue = below(w, SIM_QUEUES);
+    o->queues_used = chance(w, 30) ? 1 + below(w, 3) : SIM_QUEUES;
+    if (chance(w, 20))
+        o->act_every = BS_MS(100 + below(w, 400));
     if (chance(w, 30))
         for (int i = 0; i < BS_RANK_COUNT; i++)
             o->caps[i] = 1 + below(w, 3);

@@ -159,14 +159,16 @@ struct process {
 
 /* What one seed chose. */
 struct options {
-    uint32_t tasks, queues;
+    uint32_t tasks;
     uint32_t fail_pct, look_fail_pct;
     uint32_t calls_max;
     struct bs_span fault_every, act_every, submit_every, fault_phase;
     bool honest; /* no step that nobody asked for */
     bool crashes, drains, jumps, stalls, acts;
-    bool vanish;                  /* some incarnations do not know the last queue */
-    uint32_t caps[BS_RANK_COUNT]; /* of the committer's lanes; 0: as usual */
+    bool vanish; /* some incarnations do not know the last queue */
+    bool crashy; /* processes die and stand still more often than anything else */
+    uint32_t orders, first_queue, queues_used; /* few: much is about the same business object */
+    uint32_t caps[BS_RANK_COUNT];              /* of the committer's lanes; 0: as usual */
 };
 
 struct sim {

@@ -345,6 +345,16 @@ static int64_t count_of(struct sim *w, const char *sql, const char *arg)
     return n;
 }
 
+/* An alert that somebody raised once is there once, however often its commit was repeated. */
+static void check_drill(struct sim *w, const struct act *a, const char *name)
+{
+    int64_t n =
+        count_of(w, "SELECT coalesce(sum(count), 0) FROM alert_event WHERE subject = ?1", name);
+
+    if (n > 1 || (a->answered && n != 1))
+        broken(w, "the drill of %s was counted %lld times", name, (long long)n);
+}
+
 /* Each deed that was answered with success has its audit row, each that was refused has none. */
 static void check_deeds(struct sim *w)
 {
@@ -353,9 +363,13 @@ static void check_deeds(struct sim *w)
     for (uint32_t i = 0; i < w->acts_n && !w->broken; i++) {
         const struct act *a = &w->acts[i];
 
-        if (!a->answered || a->kind == BS_OP_ALERT)
-            continue;
         (void)snprintf(name, sizeof(name), "op-%u", i);
+        if (a->kind == BS_OP_ALERT) {
+            check_drill(w, a, name);
+            continue;
+        }
+        if (!a->answered)
+            continue;
         int64_t n = count_of(w, "SELECT count(*) FROM audit WHERE operator = ?1", name);
 
         if (a->rc == BS_OK && n != 1)
