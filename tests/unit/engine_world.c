@@ -70,10 +70,11 @@ static void fake_start(struct bs_caller *c, struct bs_call *call, struct bs_time
                                          .body = "{\"outcome\":\"success\"}" };
     struct fake *f = BS_CONTAINER(c, struct fake, base);
     struct world *w = world_of;
-    struct fate *fate = calloc(1, sizeof(*fate));
+    struct fate *fate = aligned_alloc(64, (sizeof(*fate) + 63) / 64 * 64);
     char what[512];
 
     assert_non_null(fate);
+    *fate = (struct fate){ 0 };
     fate->sight = see(w, call, now);
     (void)snprintf(what, sizeof(what), "%s %s\n%s", call->method, call->url, fate->sight->key);
     const struct line *l = line_for(w, what);
