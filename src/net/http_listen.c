@@ -30,32 +30,33 @@ static bs_rc split_address(const char *address, char *host, size_t host_size, co
 
 static uint16_t bound_port(int fd)
 {
-    struct sockaddr_storage at = { 0 };
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } at = { .v6 = { 0 } };
     socklen_t n = sizeof(at);
 
-    if (getsockname(fd, (struct sockaddr *)&at, &n) != 0)
+    if (getsockname(fd, &at.any, &n) != 0)
         return 0;
-    if (at.ss_family == AF_INET6)
-        return ntohs(((struct sockaddr_in6 *)&at)->sin6_port);
-    return ntohs(((struct sockaddr_in *)&at)->sin_port);
+    return ntohs(at.any.sa_family == AF_INET6 ? at.v6.sin6_port : at.v4.sin_port);
 }
 
-static bool open_socket(const struct addrinfo *ai, int *ret_fd)
+/* -1: errno tells. */
+static int open_socket(const struct addrinfo *ai)
 {
     int one = 1;
     int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0)
-        return false;
+        return -1;
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
-        bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0) {
-        *ret_fd = fd;
-        return true;
-    }
+        bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
     int saved = errno;
     close(fd);
     errno = saved;
-    return false;
+    return -1;
 }
 
 bs_rc bs_http_listen_tcp(const char *address, int *ret_fd, uint16_t *ret_port, struct bs_err *err)
@@ -69,13 +70,14 @@ bs_rc bs_http_listen_tcp(const char *address, int *ret_fd, uint16_t *ret_port, s
     int rc = getaddrinfo(host, port, &hints, &found);
     if (rc != 0)
         return bs_fail(err, BS_E_INVALID, "cannot listen on %.64s: %s", address, gai_strerror(rc));
-    bool opened = open_socket(found, ret_fd);
+    int fd = open_socket(found);
     int reason = errno;
     freeaddrinfo(found);
-    if (!opened)
+    if (fd < 0)
         return bs_fail(err, BS_E_UNAVAILABLE, "cannot listen on %.64s: %s", address,
                        strerror(reason));
-    *ret_port = bound_port(*ret_fd);
+    *ret_fd = fd;
+    *ret_port = bound_port(fd);
     return BS_OK;
 }
 

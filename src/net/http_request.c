@@ -154,7 +154,7 @@ static bool grow_body(struct request *r, size_t cap)
     p = r->body_on_heap ? realloc(r->body, cap) : malloc(cap);
     if (!p)
         return false;
-    if (!r->body_on_heap && r->body_len > 0)
+    if (!r->body_on_heap && r->body && r->body_len > 0)
         memcpy(p, r->body, r->body_len);
     r->body = p;
     r->body_cap = cap;

@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { CONNECTIONS_MAX = 4096, CONNECTION_MEMORY = 32 << 10, STOP_POLL_MS = 5 };
+enum { CONNECTIONS_MAX = 4096, CONNECTION_MEMORY = 32 << 10, STOP_POLL_US = 5000 };
 
 static int epoll_fd_of(struct MHD_Daemon *d)
 {
@@ -108,7 +108,7 @@ static void drain(struct bs_http_server *s)
     bs_http_drain(s);
     answer_waiting(s);
     while (!owes_nothing(s) && s->now_us < s->stop_until_us)
-        turn(s, BS_MIN(s->now_us + STOP_POLL_MS * 1000, s->stop_until_us));
+        turn(s, BS_MIN(s->now_us + STOP_POLL_US, s->stop_until_us));
     answer_waiting(s);
     turn(s, 0);
 }
@@ -145,20 +145,25 @@ static bs_rc open_listener(struct bs_http_server *s, int fd, struct MHD_Daemon *
     return bs_fail(err, BS_E_UNAVAILABLE, "the HTTP library did not start");
 }
 
-static bs_rc open_listeners(struct bs_http_server *s, struct bs_err *err)
+static bs_rc open_tcp(struct bs_http_server *s, struct bs_err *err)
 {
     int fd = -1;
 
-    if (s->o.listen) {
-        BS_TRY(bs_http_listen_tcp(s->o.listen, &fd, &s->port, err));
-        BS_TRY(open_listener(s, fd, &s->tcp, err));
-    }
-    if (s->o.socket_path) {
-        BS_TRY(bs_http_listen_unix(s->o.socket_path, &fd, err));
-        s->socket_path = strdup(s->o.socket_path);
-        BS_TRY(open_listener(s, fd, &s->local, err));
-    }
-    return BS_OK;
+    if (!s->o.listen)
+        return BS_OK;
+    BS_TRY(bs_http_listen_tcp(s->o.listen, &fd, &s->port, err));
+    return open_listener(s, fd, &s->tcp, err);
+}
+
+static bs_rc open_local(struct bs_http_server *s, struct bs_err *err)
+{
+    int fd = -1;
+
+    if (!s->o.socket_path)
+        return BS_OK;
+    BS_TRY(bs_http_listen_unix(s->o.socket_path, &fd, err));
+    s->socket_path = strdup(s->o.socket_path);
+    return open_listener(s, fd, &s->local, err);
 }
 
 static void set_defaults(struct bs_http_options *o)
@@ -208,7 +213,8 @@ bs_rc bs_http_start(const struct bs_http_options *o, struct bs_http_server **ret
     s->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (s->wake_fd < 0)
         return bs_fail(err, BS_E_UNAVAILABLE, "no eventfd: %s", strerror(errno));
-    BS_TRY(open_listeners(s, err));
+    BS_TRY(open_tcp(s, err));
+    BS_TRY(open_local(s, err));
     if (pthread_create(&s->thread, NULL, serve, s) != 0)
         return bs_fail(err, BS_E_UNAVAILABLE, "no thread for the HTTP server");
     *ret = s;

@@ -95,53 +95,60 @@ static bool ask_fake(struct bs_resolver *r, struct bs_str host, struct bs_resolv
 /* FNV-1a over the lower-case name, which is written to out. */
 static uint32_t lower(struct bs_str host, char out[BS_HOST_MAX])
 {
+    static const char small[] = "abcdefghijklmnopqrstuvwxyz";
     uint32_t hash = 2166136261u;
 
     for (size_t i = 0; i < host.n; i++) {
         char c = host.p[i];
 
-        out[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+        out[i] = c;
+        if (c >= 'A' && c <= 'Z')
+            out[i] = small[c - 'A'];
         hash = (hash ^ (uint8_t)out[i]) * 16777619u;
     }
     out[host.n] = '\0';
     return hash;
 }
 
-static struct name *find(struct bs_resolver *r, const char *host, uint32_t hash)
+/* names_n: not there. */
+static uint32_t index_of(const struct bs_resolver *r, const char *host, uint32_t hash)
 {
-    for (uint32_t i = 0; i < r->names_n; i++)
-        if (r->names[i]->hash == hash && strcmp(r->names[i]->host, host) == 0)
-            return r->names[i];
-    return NULL;
+    uint32_t i = 0;
+
+    while (i < r->names_n && (r->names[i]->hash != hash || strcmp(r->names[i]->host, host) != 0))
+        i++;
+    return i;
 }
 
-static void forget(struct bs_resolver *r, struct name *n)
+static struct name *find(struct bs_resolver *r, const char *host, uint32_t hash)
 {
-    for (uint32_t i = 0; i < r->names_n; i++) {
-        if (r->names[i] == n) {
-            r->names[i] = r->names[--r->names_n];
-            break;
-        }
-    }
-    free(n);
+    uint32_t i = index_of(r, host, hash);
+
+    return i < r->names_n ? r->names[i] : NULL;
+}
+
+static void forget(struct bs_resolver *r, uint32_t i)
+{
+    free(r->names[i]);
+    r->names[i] = r->names[--r->names_n];
 }
 
 /* The room of the oldest answer; with only pending names there is none. */
 static bool make_room(struct bs_resolver *r)
 {
-    struct name *oldest = NULL;
+    uint32_t oldest = NAMES_MAX;
 
     if (r->names_n < NAMES_MAX)
         return true;
-    for (uint32_t i = 0; i < r->names_n; i++) {
-        struct name *n = r->names[i];
-
-        if (!n->pending && (!oldest || n->until_us < oldest->until_us))
-            oldest = n;
+    for (uint32_t i = 0; i < NAMES_MAX; i++) {
+        if (r->names[i]->pending)
+            continue;
+        if (oldest == NAMES_MAX || r->names[i]->until_us < r->names[oldest]->until_us)
+            oldest = i;
     }
-    if (oldest)
+    if (oldest < NAMES_MAX)
         forget(r, oldest);
-    return oldest != NULL;
+    return oldest < NAMES_MAX;
 }
 
 static struct name *add(struct bs_resolver *r, const char *host, uint32_t hash)
@@ -194,9 +201,11 @@ static void take_in(struct bs_resolver *r, const struct bs_lookup *l, int64_t no
                     struct bs_resolve **answered)
 {
     char host[BS_HOST_MAX];
-    struct name *n = find(r, l->host, lower(bs_str_of(l->host), host));
+    uint32_t at = index_of(r, l->host, lower(bs_str_of(l->host), host));
 
-    BS_ASSERT(n && n->pending);
+    BS_ASSERT(at < r->names_n);
+    struct name *n = r->names[at];
+    BS_ASSERT(n->pending);
     n->pending = false;
     n->until_us = now_us + KEEP_US;
     memcpy(n->addresses, l->addresses, sizeof(n->addresses));
@@ -211,7 +220,7 @@ static void take_in(struct bs_resolver *r, const struct bs_lookup *l, int64_t no
         enlist(answered, q);
     }
     if (l->state != BS_RESOLVE_FOUND)
-        forget(r, n);
+        forget(r, at);
 }
 
 void bs_resolver_run(struct bs_resolver *r, int64_t now_us,
