@@ -95,6 +95,17 @@ static void check_not_dropped(struct sim *w, const struct row *was, const struct
            e->post && e->post->delivered ? ", its result thrown away" : "");
 }
 
+/* What a server asked for with Retry-After is waited for, unless a person says otherwise. */
+static void check_wish(struct sim *w, const struct tale *t, const struct row *is,
+                       const struct exchange *x)
+{
+    if (is->state == BS_RETRY && x->delivered && x->wish.given && !x->cancelled &&
+        t->touched_at.us < x->delivered_at.us &&
+        is->next_at < x->delivered_at.us + x->wish.delay.us)
+        broken(w, "%s comes back %lld ms before the server wished", is->request_id,
+               (long long)(x->delivered_at.us + x->wish.delay.us - is->next_at) / 1000);
+}
+
 static void check_ending(struct sim *w, const struct tale *t, const struct row *was,
                          const struct row *is, const struct moved *m)
 {
@@ -113,6 +124,8 @@ static void check_ending(struct sim *w, const struct tale *t, const struct row *
     if (marked && m->to != BS_SUCCESS && !is->unknown && is->state != BS_SUCCESS)
         broken(w, "%s fence=%lld left PROCESSING by %s without a verdict and is not marked unknown",
                is->request_id, (long long)m->token, bs_event_name(m->event));
+    if (e.post)
+        check_wish(w, t, is, e.post);
     if (m->event == BS_EV_PENDING_CLOSED && was->unknown && !cleared(&e))
         broken(w, "%s is closed by a waiting close although its outcome is unknown",
                is->request_id);

@@ -30,6 +30,29 @@ static bs_rc say_fault(struct sim *w, enum sim_fault f, bs_rc rc)
     return rc;
 }
 
+/* Sometimes the store stays away: then nobody can find out in time what became of the commit. */
+static void stay_away(struct sim *w)
+{
+    if (!chance(w, 20))
+        return;
+    w->full_until = bs_time_add(sim_now(w), some_ms(w, 500, 5000));
+    w->well_since = bs_time_max(w->well_since, w->full_until);
+}
+
+static bs_rc commit_fault(struct sim *w, enum bs_fault_when when)
+{
+    if (when == BS_FAULT_BEFORE && chance(w, 50))
+        return say_fault(w, FAULT_DB_COMMIT_BEFORE, BS_E_UNAVAILABLE);
+    if (when == BS_FAULT_AFTER && w->armed_crash) {
+        w->armed_crash = false;
+        w->crash_now = true;
+        return say_fault(w, FAULT_CRASH_IN_COMMIT, BS_E_UNKNOWN);
+    }
+    stay_away(w);
+    return say_fault(w, when == BS_FAULT_AFTER ? FAULT_DB_COMMIT_LOST : FAULT_DB_COMMIT_UNDONE,
+                     BS_E_UNKNOWN);
+}
+
 static bs_rc ask(void *ctx, enum bs_fault_call call, enum bs_fault_when when)
 {
     struct sim *w = (struct sim *)ctx;
@@ -51,19 +74,7 @@ static bs_rc ask(void *ctx, enum bs_fault_call call, enum bs_fault_when when)
     if (!commit)
         return say_fault(w, when == BS_FAULT_BEFORE ? FAULT_DB_BEFORE : FAULT_DB_AFTER,
                          call == BS_FAULT_BEGIN && chance(w, 50) ? BS_E_BUSY : BS_E_UNAVAILABLE);
-    if (when == BS_FAULT_BEFORE)
-        return say_fault(w, FAULT_DB_COMMIT_BEFORE, BS_E_UNAVAILABLE);
-    if (w->armed_crash) {
-        w->armed_crash = false;
-        w->crash_now = true;
-        return say_fault(w, FAULT_CRASH_IN_COMMIT, BS_E_UNKNOWN);
-    }
-    /* Sometimes the store stays away: then nobody can find out in time what became of it. */
-    if (chance(w, 20)) {
-        w->full_until = bs_time_add(sim_now(w), some_ms(w, 500, 5000));
-        w->well_since = bs_time_max(w->well_since, w->full_until);
-    }
-    return say_fault(w, FAULT_DB_COMMIT_LOST, BS_E_UNKNOWN);
+    return commit_fault(w, when);
 }
 
 struct bs_db *faults_wrap(struct sim *w)

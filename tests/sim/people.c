@@ -43,6 +43,9 @@ static void act_done(struct sim *w, const struct deed *d, struct act *a)
             hit(w, DEED_ACT_PENDING);
     } else if (op->rc == BS_E_CONFLICT) {
         hit(w, DEED_ACT_CONFLICT);
+        /* The state does not allow it, or money asks for proof; the database itself has no say. */
+        if (!strstr(op->err.msg, "possible") && !strstr(op->err.msg, "proves"))
+            broken(w, "an action is refused for a reason of its own: %s", op->err.msg);
     } else if (op->rc != BS_E_STALE) {
         broken(w, "an action is answered %s: %s", bs_rc_name(op->rc), op->err.msg);
     }
@@ -157,7 +160,7 @@ static void act_on_task(struct sim *w)
         a->conclusion = bs_str_of(conclusions[below(w, 3)]);
     a->operator= bs_str_of(d->operator);
     if (chance(w, 40))
-        a->expected_version = t->row.version;
+        w->acts[d->act].expected = a->expected_version = t->row.version;
     a->policy = policy_of(w, &t->row);
     deed_send(w, d);
 }

@@ -117,7 +117,8 @@ struct intent {
 
 /* One human action and what was heard of it. */
 struct act {
-    int64_t task_id; /* 0: not about a task */
+    int64_t task_id;  /* 0: not about a task  */
+    int64_t expected; /* version; 0: not given */
     enum bs_op_kind kind;
     enum bs_action action;
     bool answered;

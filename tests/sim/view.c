@@ -376,6 +376,10 @@ static void check_deeds(struct sim *w)
             broken(w, "the deed of %s has %lld audit rows", name, (long long)n);
         if (a->rc != BS_OK && n != 0)
             broken(w, "the refused deed of %s has an audit row", name);
+        if (a->rc == BS_OK && a->expected &&
+            count_of(w, "SELECT version FROM task_log WHERE operator = ?1", name) !=
+                a->expected + 1)
+            broken(w, "the deed of %s expected another version", name);
     }
 }
 
