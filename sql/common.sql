@@ -136,6 +136,20 @@ UPDATE task SET task_status = ?4, retry_count = ?5, crash_count = ?6, defer_coun
 WHERE id = ?1 AND task_status = 'PROCESSING' AND lease_token = ?2 AND attempt_no = ?3
     AND close_pending = ?18
 
+-- The same where no other try follows and no lease was lost: what stands in the indexes of due and
+-- blocked rows is not named, so those are not opened.
+-- name: task_end
+UPDATE task SET task_status = ?4, retry_count = ?5, defer_count = ?7,
+    not_found_count = ?8, first_not_found_at = ?9, outcome_unknown = ?10,
+    last_outcome = COALESCE(?11, last_outcome),
+    last_error_code = COALESCE(?12, last_error_code),
+    last_error_msg = CASE WHEN ?12 IS NULL THEN last_error_msg ELSE ?13 END,
+    manual_code = COALESCE(?14, manual_code), conclusion = ?15,
+    close_pending = 0, run_key = NULL, locked_by = NULL, locked_at = NULL, locked_until = NULL,
+    version = version + 1, updated_at = ?17
+WHERE id = ?1 AND task_status = 'PROCESSING' AND lease_token = ?2 AND attempt_no = ?3
+    AND close_pending = ?18
+
 -- name: task_renew
 UPDATE task SET locked_until = ?3
 WHERE id = ?1 AND task_status = 'PROCESSING' AND lease_token = ?2 AND locked_until <= ?3
@@ -294,10 +308,14 @@ t.refund_no, t.biz_id, t.last_error_code, t.manual_code, t.created_at
 SELECT {glance} FROM task t WHERE t.id < ?1 ORDER BY t.id DESC LIMIT ?2
 
 -- name: list_manual
-SELECT {glance} FROM task t WHERE t.task_status = 'MANUAL' AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+SELECT {glance} FROM task t 
+WHERE t.task_status IN ('MANUAL', 'RETRY') AND t.task_status = 'MANUAL' AND t.id < ?1
+ORDER BY t.id DESC LIMIT ?2
 
 -- name: list_retry
-SELECT {glance} FROM task t WHERE t.task_status = 'RETRY' AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+SELECT {glance} FROM task t 
+WHERE t.task_status IN ('MANUAL', 'RETRY') AND t.task_status = 'RETRY' AND t.id < ?1
+ORDER BY t.id DESC LIMIT ?2
 
 -- name: list_order_no
 SELECT {glance} FROM task t WHERE t.order_no = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2

@@ -50,7 +50,9 @@ static bs_rc update_task(struct bs_store *s, const struct bs_op *op, const struc
         bs_i64(w->task->pending),
     };
 
-    BS_TRY(run(s, BS_SQL_TASK_FINISH, args, BS_COUNT(args), &changes, err));
+    bool last = !waits(d->to) && d->crash_count == w->task->crash_count;
+    BS_TRY(
+        run(s, last ? BS_SQL_TASK_END : BS_SQL_TASK_FINISH, args, BS_COUNT(args), &changes, err));
     *ret_done = changes > 0;
     return BS_OK;
 }

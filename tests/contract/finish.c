@@ -260,7 +260,7 @@ static void a_settlement_after_busy_succeeds_with_the_same_token(void **state)
     struct bs_op op = finish_op(w, claim_one(w), BS_OUT_SUCCESS, ""), *list = &op;
 
     bs_faulty_plan(w->db, &(struct bs_fault_plan){ .one_statement = true,
-                                                   .sql = BS_SQL_TASK_FINISH,
+                                                   .sql = BS_SQL_TASK_END,
                                                    .when = BS_FAULT_AFTER,
                                                    .fail_in = 1,
                                                    .rc = BS_E_BUSY });

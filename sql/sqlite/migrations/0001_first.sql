@@ -71,8 +71,7 @@ CREATE INDEX task_blocked ON task (blocked_key, biz_type, next_execute_at, id)
 -- One running task for each business object: the database itself refuses a second.
 CREATE UNIQUE INDEX task_run ON task (run_key) WHERE run_key IS NOT NULL;
 CREATE INDEX task_lease ON task (locked_until, id) WHERE locked_until IS NOT NULL;
-CREATE INDEX task_manual ON task (id) WHERE task_status = 'MANUAL';
-CREATE INDEX task_retry ON task (id) WHERE task_status = 'RETRY';
+CREATE INDEX task_attention ON task (task_status, id) WHERE task_status IN ('MANUAL', 'RETRY');
 CREATE INDEX task_biz_id ON task (biz_id, id);
 CREATE INDEX task_order_no ON task (order_no, id) WHERE order_no IS NOT NULL;
 CREATE INDEX task_payment_no ON task (payment_no, id) WHERE payment_no IS NOT NULL;
