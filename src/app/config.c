@@ -224,9 +224,11 @@ static void sort_by_line(struct bs_conf_faults *f)
 static void write_report(const char *name, struct bs_conf_faults *f, struct bs_buf *report)
 {
     sort_by_line(f);
-    for (uint32_t i = 0; i < f->n; i++)
-        bs_buf_fmt(report, "%.300s:%u: %.*s\n", name, f->items[i].line,
-                   BS_STR_FMT(f->items[i].text));
+    for (uint32_t i = 0; i < f->n; i++) {
+        bs_buf_fmt(report, "%.300s:%u: ", name, f->items[i].line);
+        bs_buf_add(report, f->items[i].text);
+        bs_buf_addc(report, '\n');
+    }
     if (f->more)
         bs_buf_fmt(report, "%.300s: %u more faults\n", name, f->more);
 }

@@ -8,9 +8,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { FAULT_MAX = 1024 };
+
+/* Messages quote what the file holds: whatever it is, a fault stays one printable line. */
+static struct bs_str one_line(struct bs_arena *a, char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (text[i] == '\n' || text[i] == '\t')
+            text[i] = ' ';
+    return bs_arena_str(a, bs_text_clean(a, (struct bs_str){ text, n }, FAULT_MAX));
+}
+
 void bs_conf_fault_add(struct bs_conf_faults *f, uint32_t line, const char *fmt, ...)
 {
-    char text[1024];
+    char text[FAULT_MAX];
     va_list args;
 
     if (f->n == BS_CONF_FAULTS_MAX) {
@@ -21,9 +32,8 @@ void bs_conf_fault_add(struct bs_conf_faults *f, uint32_t line, const char *fmt,
     int n = vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     BS_ASSERT(n >= 0);
-    size_t len = BS_MIN((size_t)n, sizeof(text) - 1);
     f->items[f->n].line = line;
-    f->items[f->n].text = bs_arena_str(f->arena, (struct bs_str){ text, len });
+    f->items[f->n].text = one_line(f->arena, text, BS_MIN((size_t)n, sizeof(text) - 1));
     if (!f->items[f->n].text.p)
         f->items[f->n].text = BS_STR("no memory for the message");
     f->n++;

@@ -60,27 +60,35 @@ static bool fill_placeholders(struct bs_str url, struct bs_str what, uint32_t li
     return bs_buf_done(out, NULL) == BS_OK;
 }
 
+static size_t host_begin(struct bs_str url)
+{
+    const char *p = memmem(url.p, url.n, "://", 3);
+
+    return p ? (size_t)(p - url.p) + 3 : 0;
+}
+
 /* Where the part after the host begins. */
 static size_t host_end(struct bs_str url)
 {
-    const char *p = memmem(url.p, url.n, "://", 3);
-    size_t i = p ? (size_t)(p - url.p) + 3 : 0;
+    size_t i = host_begin(url);
 
     while (i < url.n && url.p[i] != '/' && url.p[i] != '?' && url.p[i] != '#')
         i++;
     return i;
 }
 
-static const char *url_fault(const char *url)
+/* curl forgives a slash too many before the host and would take the path's beginning for it. */
+static const char *url_fault(struct bs_str url)
 {
+    static const char no_address[] = "must be an address such as http://127.0.0.1:9000/pay/process";
     const char *why = NULL;
     char *part = NULL;
     CURLU *u = curl_url();
 
     if (!u)
         return "cannot be read: no memory";
-    if (curl_url_set(u, CURLUPART_URL, url, 0) != CURLUE_OK)
-        why = "must be an address such as http://127.0.0.1:9000/pay/process";
+    if (host_end(url) == host_begin(url) || curl_url_set(u, CURLUPART_URL, url.p, 0) != CURLUE_OK)
+        why = no_address;
     else if (curl_url_get(u, CURLUPART_USER, &part, 0) == CURLUE_OK)
         why = "must not hold a user name or password; the calls are signed with `secret`";
     curl_free(part);
@@ -108,7 +116,7 @@ void bs_conf_check_url(const struct bs_conf_val *v, struct bs_str what, bool loo
     }
     if (!fill_placeholders(v->text, what, v->line, &plain, f))
         return;
-    why = url_fault(bs_buf_str(&plain).p);
+    why = url_fault(bs_buf_str(&plain));
     if (why)
         bs_conf_fault_add(f, v->line, "%.*s %s", BS_STR_FMT(what), why);
 }

@@ -1,4 +1,4 @@
-/* What the end of an execution, or of a lease, makes of a task (DESIGN 5.1 to 5.5). The state comes
+/* What the end of an execution, or of a lease, makes of a task. The state comes
  * from the closed table; this file only chooses the event and the numbers. */
 #include "core/decide.h"
 

@@ -1,5 +1,5 @@
-/* The closed table of DESIGN 5.1. What is not in it is refused. The documentation is printed from
- * it. */
+/* The closed table of states and events. What is not in it is refused. The documentation is printed
+ * from it. */
 #include "core/fsm.h"
 
 /* One line a move; a pair listed twice does not compile. */

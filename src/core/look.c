@@ -1,4 +1,4 @@
-/* The rules of the look-up before a call (DESIGN 5.5): its verdict, and what Backstop compares
+/* The rules of the look-up before a call: its verdict, and what Backstop compares
  * itself. */
 #include "core/outcome_text.h"
 

@@ -1,4 +1,4 @@
-/* The outcome table of DESIGN 5.4 for a call to the handler: facts in, one row out. Recording it
+/* The outcome table for a call to the handler: facts in, one row out. Recording it
  * can never fail because of its content, so all text is cleaned and cut here. */
 #include "core/outcome.h"
 

@@ -1,4 +1,4 @@
-/* What a look-up or a call came to: facts in, one row of the outcome table (DESIGN 5.4) out. Pure.
+/* What a look-up or a call came to: facts in, one row of the outcome table out. Pure.
  */
 #pragma once
 

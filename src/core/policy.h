@@ -6,7 +6,7 @@
 
 enum bs_effect { BS_EFFECT_NONE, BS_EFFECT_REPEATABLE, BS_EFFECT_MONEY };
 
-/* Which row of DESIGN 5.4 an HTTP status belongs to. */
+/* Which row of the outcome table an HTTP status belongs to. */
 enum bs_status_class {
     BS_STATUS_DEFAULT = 0, /* the built-in row                           */
     BS_STATUS_FAILED,
@@ -51,6 +51,6 @@ struct bs_policy {
     uint32_t statuses_n;
 };
 
-/* The defaults of DESIGN 5: 1m 3m 10m 30m 1h, 20 %, 10 tries, 10 min grace, repeatable, no look-up.
+/* The defaults: 1m 3m 10m 30m 1h, 20 %, 10 tries, 10 min grace, repeatable, no look-up.
  */
 extern const struct bs_policy bs_policy_default;

@@ -1,4 +1,4 @@
-/* The rules of the one door (DESIGN 6). Every broken rule is reported, not only the first. */
+/* The rules of the one door (docs/HTTP.md). Every broken rule is reported, not only the first. */
 #include "core/submit.h"
 
 #include "base/text.h"

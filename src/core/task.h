@@ -11,7 +11,7 @@
 #define BS_STATE_ENUM(name) BS_##name,
 enum bs_state { BS_STATE_NONE = 0, BS_STATE_LIST(BS_STATE_ENUM) BS_STATE_COUNT };
 
-/* Every event of DESIGN 5.1. What each means is in core/fsm.c beside the table. */
+/* Every event of the state table. What each means is in core/fsm.c beside the table. */
 #define BS_EVENT_LIST(X)                                                                           \
     X(SUBMIT, "submit")                                                                            \
     X(PARK, "park")                                                                                \

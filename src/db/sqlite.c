@@ -121,6 +121,8 @@ static bs_rc setup(struct sqlite_db *d, struct bs_err *err)
 
     sqlite3_extended_result_codes(d->conn, 1);
     sqlite3_busy_timeout(d->conn, o->busy_ms);
+    if (!o->reader) /* enough for the cursors of a statement over all indexes of a task */
+        sqlite3_db_config(d->conn, SQLITE_DBCONFIG_LOOKASIDE, NULL, 1200, 500);
     sqlite3_db_config(d->conn, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(d->conn, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     if (o->reader) {

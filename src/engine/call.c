@@ -1,4 +1,4 @@
-/* The call to the handler: the request as DESIGN 5.3 says, the reply to the outcome table. */
+/* The call to the handler: the request as docs/HANDLERS.md says, the reply to the outcome table. */
 #include "engine/parts.h"
 #include "engine/reply.h"
 #include "engine/request.h"

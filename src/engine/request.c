@@ -191,7 +191,7 @@ static void add_amount(struct bs_json *j, const struct bs_task *t)
     bs_json_kstr_or_null(j, "currency", currency);
 }
 
-static void add_names(struct bs_json *j, const struct bs_task *t)
+static void add_names(struct bs_json *j, const struct bs_task *t, bool unknown)
 {
     bs_json_kid(j, "task_no", t->id);
     bs_json_kstr(j, "request_id", t->request_id);
@@ -206,7 +206,7 @@ static void add_names(struct bs_json *j, const struct bs_task *t)
     bs_json_kstr_or_null(j, "refund_no", t->refund_no);
     bs_json_kstr(j, "source", bs_str_of(bs_source_name(t->source)));
     bs_json_kint(j, "attempt", t->attempt_no);
-    bs_json_kbool(j, "outcome_unknown", t->outcome_unknown);
+    bs_json_kbool(j, "outcome_unknown", unknown);
 }
 
 bs_rc bs_request_body(struct bs_buf *out, const struct bs_task *t, struct bs_str order,
@@ -216,7 +216,8 @@ bs_rc bs_request_body(struct bs_buf *out, const struct bs_task *t, struct bs_str
     struct bs_json *j = bs_json_new(out);
 
     bs_json_open(j);
-    add_names(j, t);
+    /* A look-up that said "go on" has cleared the mark. */
+    add_names(j, t, t->outcome_unknown && !order.p);
     add_amount(j, t);
     add_payload(j, t, &base64);
     bs_json_key(j, "order");

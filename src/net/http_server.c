@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { CONNECTIONS_MAX = 4096, CONNECTION_MEMORY = 32 << 10, STOP_POLL_US = 5000 };
+enum { CONNECTIONS_MAX = 4096, CONNECTION_MEMORY = 16 << 10, STOP_POLL_US = 5000 };
 
 static int epoll_fd_of(struct MHD_Daemon *d)
 {

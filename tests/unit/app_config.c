@@ -362,6 +362,12 @@ static void all_faults_are_reported_in_the_order_of_the_lines(void **state)
                 "f:8: unknown key `nodee`; did you mean `node`?\n");
 }
 
+static void a_fault_is_one_printable_line_whatever_it_quotes(void **state)
+{
+    (void)state;
+    check_fault("\"a\\e[31m\\nb\\tc\": 1\n", "f:1: unknown key `a\\x1B[31m b c`\n");
+}
+
 static void text_that_is_no_yaml_names_the_line(void **state)
 {
     (void)state;
@@ -436,6 +442,9 @@ static void addresses_are_http_or_https_and_hold_only_known_placeholders(void **
     check_fault(WITH("ftp://h/", "h/{order_no}"),
                 "f:3: queues.PAY.handler must begin with http:// or https://\n"
                 "f:6: queues.PAY.order_check.url must begin with http:// or https://\n");
+    check_fault(WITH("http://h/", "http:///h{order_no}/"),
+                "f:6: queues.PAY.order_check.url must be an address such as "
+                "http://127.0.0.1:9000/pay/process\n");
     check_fault(WITH("http://", "http://h/{ordr_no}"),
                 "f:3: queues.PAY.handler must be an address such as "
                 "http://127.0.0.1:9000/pay/process\n"
@@ -544,6 +553,7 @@ int main(void)
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(a_wrong_type_says_what_is_expected),
         cmocka_unit_test(all_faults_are_reported_in_the_order_of_the_lines),
+        cmocka_unit_test(a_fault_is_one_printable_line_whatever_it_quotes),
         cmocka_unit_test(text_that_is_no_yaml_names_the_line),
         cmocka_unit_test(a_foreign_address_needs_a_proxy_in_front),
         cmocka_unit_test(a_lease_that_can_end_before_its_call_is_refused),
