@@ -20,7 +20,7 @@ MAY = {
 # Client libraries stay behind one folder each.
 ONLY_IN = {
     "sqlite3.h": {"db"}, "curl/curl.h": {"net", "app"}, "microhttpd.h": {"net"}, "yajl/": {"json"},
-    "jansson.h": {"engine", "api", "app"}, "yaml.h": {"app"}, "openssl/": {"sys"}, "systemd/": {"app"},
+    "jansson.h": {"engine", "api", "app"}, "yaml.h": {"app"}, "openssl/": {"sys", "net"}, "systemd/": {"app"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.M)
 

@@ -37,7 +37,7 @@ def comments():
             if "//" in line:
                 found.append(f"{path}:{n}: a // comment")
         for n, line in enumerate(text.split("\n"), 1):
-            if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line):
+            if re.search(r"\b(TODO|FIXME|HACK)\b|\bXXX\b(?!\")", line):
                 found.append(f"{path}:{n}: unfinished by its own words")
         if not text.startswith("/*"):
             found.append(f"{path}:1: does not begin by saying what it owns")
@@ -57,7 +57,7 @@ def fences():
             continue
         for block in re.split(r"(?m)^-- name: ", read(path))[1:]:
             name = block.split("\n", 1)[0].strip()
-            body = block.lower()
+            body = "\n".join(line for line in block.lower().splitlines() if not line.startswith("--") or "unfenced:" in line)
             if not re.search(r"\bupdate\s+task\b", body) or "-- unfenced:" in body:
                 continue
             where = body.rsplit("where", 1)[-1]
@@ -67,7 +67,7 @@ def fences():
 
 
 def clocks():
-    """Times are arguments: no NOW(), no second clock outside sys/."""
+    """Times are arguments: no NOW(), no second wall clock outside sys/."""
     found = []
     for path in listed("sql/*.sql"):
         if re.search(r"(?i)\bnow\s*\(|current_timestamp|datetime\s*\(\s*'now'", read(path)):
@@ -75,7 +75,7 @@ def clocks():
     for path in listed("src/*.c"):
         if path.startswith("src/sys/"):
             continue
-        if re.search(r"\b(clock_gettime|gettimeofday|time)\s*\(\s*(NULL|CLOCK|&)", read(path)):
+        if re.search(r"\bgettimeofday\s*\(|\btime\s*\(\s*NULL|CLOCK_REALTIME", read(path)):
             found.append(f"{path}: reads a clock of its own")
     return found
 
