@@ -415,6 +415,9 @@ bs_rc bs_sqlite_open(const struct bs_sqlite_options *o, struct bs_db **ret, stru
         free(path);
         return bs_fail(err, BS_E_NOMEM, "no memory to open %s", o->path);
     }
+    /* Before SQLite is first used: counting its memory takes a mutex at every allocation, and nobody
+     * reads the counts. Later calls are refused and change nothing. */
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     *d = (struct sqlite_db){ .base.ops = &sqlite_ops, .magic = MAGIC, .options = *o };
     d->options.path = path;
     d->dialect = bs_dialect_find("sqlite");
