@@ -415,8 +415,8 @@ bs_rc bs_sqlite_open(const struct bs_sqlite_options *o, struct bs_db **ret, stru
         free(path);
         return bs_fail(err, BS_E_NOMEM, "no memory to open %s", o->path);
     }
-    /* Before SQLite is first used: counting its memory takes a mutex at every allocation, and nobody
-     * reads the counts. Later calls are refused and change nothing. */
+    /* Before SQLite is first used: counting its memory takes a mutex at every allocation, and
+     * nobody reads the counts. Later calls are refused and change nothing. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     *d = (struct sqlite_db){ .base.ops = &sqlite_ops, .magic = MAGIC, .options = *o };
     d->options.path = path;
@@ -427,7 +427,7 @@ bs_rc bs_sqlite_open(const struct bs_sqlite_options *o, struct bs_db **ret, stru
     if (d->options.read_limit_us == 0)
         d->options.read_limit_us = 5000000;
     if (d->options.busy_ms == 0)
-        d->options.busy_ms = 2000;
+        d->options.busy_ms = o->reader ? 50 : 2000;
     bs_rc rc = connect(d, err);
     if (rc != BS_OK) {
         sqlite_close(&d->base);

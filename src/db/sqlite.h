@@ -8,7 +8,7 @@ struct bs_sqlite_options {
     bool reader;           /* no changes; begin opens a read transaction          */
     int64_t cache_kib;     /* 0: 32 MiB for a writer, 2 MiB for a reader          */
     int64_t read_limit_us; /* reader: longest statement; 0: 5 s                   */
-    int32_t busy_ms;       /* how long to wait for a lock of another; 0: 2,000 ms */
+    int32_t busy_ms;       /* wait for a lock of another; 0: 2,000 ms, a reader 50  */
 };
 
 /* The file is made when it is missing (a writer) or must be there (a reader). BS_E_UNAVAILABLE: it
