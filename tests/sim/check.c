@@ -106,8 +106,32 @@ static void check_wish(struct sim *w, const struct tale *t, const struct row *is
                (long long)(x->delivered_at.us + x->wish.delay.us - is->next_at) / 1000);
 }
 
-static void check_ending(struct sim *w, const struct tale *t, const struct row *was,
-                         const struct row *is, const struct moved *m)
+/* "Not found" is final after three explicit answers in a row over the queue's grace, not before and
+ * not later. */
+static void check_not_found(struct sim *w, struct tale *t, const struct ending *e,
+                            const struct moved *m)
+{
+    bool said = look_says(e, BS_VERDICT_NOT_FOUND) && !e->post;
+
+    if (is_expiry(m->event) || (m->event == BS_EV_RELEASED_UNSENT && !e->look))
+        return;
+    if (!said) {
+        t->not_found = 0;
+        return;
+    }
+    if (t->not_found++ == 0)
+        t->not_found_at = (struct bs_time){ m->at };
+    bool final = t->not_found >= 3 && m->at - t->not_found_at.us >=
+                                          w->confs[e->look->queue].policy.order_not_found_grace.us;
+
+    if ((m->event == BS_EV_NEEDS_PERSON && !final) || (m->event == BS_EV_NOT_PROCESSED && final))
+        broken(w, "%s was not found %u times in %lld ms and goes on as %s", t->row.request_id,
+               t->not_found, (long long)(m->at - t->not_found_at.us) / 1000,
+               bs_event_name(m->event));
+}
+
+static void check_ending(struct sim *w, struct tale *t, const struct row *was, const struct row *is,
+                         const struct moved *m)
 {
     struct ending e = ending_of(w, t, m->token);
     bool marked = is_expiry(m->event) || m->event == BS_EV_RELEASED_SENT ||
@@ -115,8 +139,12 @@ static void check_ending(struct sim *w, const struct tale *t, const struct row *
                               e.truth == TRUTH_OPEN));
 
     hit(w, is_expiry(m->event) ? DEED_REAP : DEED_FINISH);
-    if (is_expiry(m->event))
+    if (is_expiry(m->event)) {
         check_not_dropped(w, was, is, &e);
+        if (e.post)
+            w->xs[t->last_post - 1].expired_at = sim_now(w);
+    }
+    check_not_found(w, t, &e, m);
     if (!is_backed(&e, m->event, was->unknown))
         broken(w, "%s fence=%lld ends as %s, but the truth is %d%s", is->request_id,
                (long long)m->token, bs_event_name(m->event), (int)e.truth,
@@ -159,6 +187,8 @@ static void check_moves(struct sim *w, struct tale *t, const struct row *was, co
                    bs_event_name(m->event));
         if (m->by_person)
             t->touched_at = sim_now(w);
+        if (m->event == BS_EV_RETRY_FRESH)
+            t->not_found = 0;
         if (m->event == BS_EV_CLAIM)
             hit(w, DEED_CLAIM);
         if (m->event == BS_EV_NO_HANDLER)
@@ -480,6 +510,19 @@ static void check_tale_end(struct sim *w, uint32_t i)
         broken(w, "%s is not what was acknowledged", r->request_id);
 }
 
+/* A result that came after its lease was refused, and that was recorded. */
+static void check_stale(struct sim *w)
+{
+    for (uint32_t i = 0; i < w->xs_n && !w->broken; i++) {
+        const struct exchange *x = &w->xs[i];
+
+        if (!x->is_look && x->expired_at.us && x->delivered && x->incarnation == w->p.incarnation &&
+            x->delivered_at.us > x->expired_at.us && !view_has_stale(w, x))
+            broken(w, "the late result of %s fence=%lld is recorded nowhere",
+                   w->tales[x->tale].row.request_id, (long long)x->fence);
+    }
+}
+
 static void check_by_store(struct sim *w)
 {
     BS_CLEANUP(bs_buf_free) struct bs_buf report = { .max = 65536 };
@@ -505,6 +548,8 @@ void check_end(struct sim *w)
         broken(w, "only %u submissions", w->intents_n);
     if (!w->broken && w->faults < 20)
         broken(w, "only %u faults", w->faults);
+    if (!w->broken)
+        check_stale(w);
     if (!w->broken)
         check_by_store(w);
 }

@@ -36,7 +36,7 @@ static void fresh_intent(struct sim *w, struct intent *it, uint32_t i)
                          .group = i };
     (void)snprintf(it->request_id, sizeof(it->request_id), "r-%u", i);
     (void)snprintf(it->biz_id, sizeof(it->biz_id), "b-%u", i);
-    if (chance(w, 65))
+    if (chance(w, w->opt.hot ? 95 : 65))
         (void)snprintf(it->order_no, sizeof(it->order_no), "o-%u", below(w, w->opt.orders));
     (void)snprintf(it->extra, sizeof(it->extra), "%s", extras[below(w, BS_COUNT(extras))]);
     it->amount = 1000 + (int64_t)i * 10;

@@ -30,6 +30,7 @@ static void pause_done(struct sim *w, const struct act *a)
     hit(w, a->paused ? DEED_QUEUE_PAUSE : DEED_QUEUE_RESUME);
     bs_engine_pause(w->p.engine, w->confs[a->queue].biz_type, a->paused);
     w->paused[a->queue] = a->paused;
+    w->unsure[a->queue] = false;
     w->paused_at[a->queue] = sim_now(w);
 }
 
@@ -62,6 +63,8 @@ static void on_done(struct bs_work *work, bs_rc rc, const struct bs_err *err)
     if (rc != BS_OK)
         hit(w, DEED_ACT_UNAVAILABLE);
     if (rc != BS_OK || w->crashing) {
+        if (a->kind == BS_OP_QUEUE_PAUSE)
+            w->unsure[a->queue] = true;
         free(d);
         return;
     }
@@ -131,8 +134,25 @@ static enum bs_action choose_action(struct sim *w, const struct row *r)
     return chance(w, 40) ? BS_ACT_RETRY : chance(w, 70) ? BS_ACT_HOLD : BS_ACT_CLOSE;
 }
 
+/* The last one that could be claimed before those that are blocked behind its key. */
+static struct tale *choose_keeper(struct sim *w)
+{
+    for (uint32_t i = 0; i < w->tales_n; i++) {
+        const struct row *b = &w->tales[i].row;
+
+        for (uint32_t k = 0; b->blocked && k < w->tales_n; k++)
+            if (w->tales[k].row.due_at && strcmp(w->tales[k].row.serial_key, b->serial_key) == 0)
+                return &w->tales[k];
+    }
+    return NULL;
+}
+
 static struct tale *choose_tale(struct sim *w)
 {
+    struct tale *keeper = w->opt.hot && chance(w, 50) ? choose_keeper(w) : NULL;
+
+    if (keeper)
+        return keeper;
     for (int tries = 0; tries < 12; tries++) {
         struct tale *t = &w->tales[below(w, w->tales_n)];
 
@@ -221,7 +241,8 @@ void people_step(struct sim *w)
     if (r < 78)
         act_on_task(w);
     else if (r < 88)
-        pause_queue(w, below(w, SIM_QUEUES), chance(w, 50));
+        pause_queue(w, (w->opt.first_queue + below(w, w->opt.queues_used)) % SIM_QUEUES,
+                    chance(w, w->opt.hot ? 70 : 50));
     else if (r < 96)
         change_token(w);
     else
@@ -232,6 +253,6 @@ void people_step(struct sim *w)
 void people_resume_all(struct sim *w)
 {
     for (uint32_t i = 0; i < SIM_QUEUES; i++)
-        if (w->paused[i])
+        if (w->paused[i] || w->unsure[i])
             pause_queue(w, i, false);
 }

@@ -120,6 +120,7 @@ bool process_start(struct sim *w)
     start_engine(w);
     for (uint32_t i = 0; i < SIM_QUEUES; i++) {
         w->paused[i] = paused[i];
+        w->unsure[i] = false;
         w->paused_at[i] = sim_now(w);
         if (paused[i])
             bs_engine_pause(p->engine, w->confs[i].biz_type, true);
@@ -141,6 +142,9 @@ void process_end(struct sim *w, const char *how)
     struct bs_engine_figures f;
     bs_engine_figures(p->engine, &f);
     atomic_fetch_add(&w->hits->deeds[DEED_FINISH_STALE], f.stale);
+    if (f.stale > view_count_stale(w, p->node))
+        broken(w, "%llu results were called late, fewer are recorded so",
+               (unsigned long long)f.stale);
     bs_committer_free(p->committer);
     bs_engine_free(p->engine);
     w->crashing = false;
@@ -179,7 +183,7 @@ void process_watch_drain(struct sim *w)
     }
     struct bs_time patience = bs_time_max(p->drain_until, w->well_since);
 
-    if (sim_now(w).us > bs_time_add(patience, BS_SEC(10)).us && !faults_active(w))
+    if (sim_now(w).us > bs_time_add(patience, BS_SEC(2)).us && !faults_active(w))
         broken(w, "a drain does not end");
     else if (sim_now(w).us > bs_time_add(p->drain_until, BS_SEC(60)).us)
         process_end(w, "killed while it drained");

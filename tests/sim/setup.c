@@ -113,7 +113,12 @@ static void choose_options(struct sim *w, uint32_t tasks)
     o->orders = chance(w, 35) ? 2 + below(w, 4) : o->tasks / 3 + 1;
     o->first_queue = below(w, SIM_QUEUES);
     o->queues_used = chance(w, 30) ? 1 + below(w, 3) : SIM_QUEUES;
-    if (chance(w, 20))
+    o->hot = chance(w, 15);
+    if (o->hot) {
+        o->orders = 1 + below(w, 3);
+        o->queues_used = 1 + below(w, 2);
+    }
+    if (o->hot || chance(w, 20))
         o->act_every = BS_MS(100 + below(w, 400));
     if (chance(w, 30))
         for (int i = 0; i < BS_RANK_COUNT; i++)

@@ -54,7 +54,8 @@ struct exchange {
     struct bs_time delivered_at;
     bool delivered, cancelled, dead; /* dead: its process is gone */
     bool effect_done;
-    bool suspect; /* its task had lost two leases when the call began */
+    bool suspect;              /* its task had lost two leases when the call began */
+    struct bs_time expired_at; /* its lease was taken back; 0: it was not */
     int status;
     enum bs_wire wire;
     struct bs_retry_after wish;
@@ -96,6 +97,8 @@ struct tale {
     uint32_t last_look;        /* index + 1 of the newest look-up whose reply was delivered */
     int64_t last_fence;        /* of the newest POST that arrived */
     struct bs_time touched_at; /* by a person, last */
+    uint32_t not_found;        /* explicit answers in a row */
+    struct bs_time not_found_at;
 };
 
 /* ---- clients ---- */
@@ -169,7 +172,8 @@ struct options {
     bool vanish; /* some incarnations do not know the last queue */
     bool crashy; /* processes die and stand still more often than anything else */
     uint32_t orders, first_queue, queues_used; /* few: much is about the same business object */
-    uint32_t caps[BS_RANK_COUNT];              /* of the committer's lanes; 0: as usual */
+    bool hot;                     /* one or two queues, a few orders, busy operators, long pauses */
+    uint32_t caps[BS_RANK_COUNT]; /* of the committer's lanes; 0: as usual */
 };
 
 struct sim {
@@ -187,6 +191,7 @@ struct sim {
     struct bs_queues_slot slot;
     bool gone; /* `less` is in force */
     bool paused[SIM_QUEUES];
+    bool unsure[SIM_QUEUES]; /* a pause or resume was answered with neither yes nor no */
     struct bs_time paused_at[SIM_QUEUES];
 
     struct process p;
@@ -300,6 +305,8 @@ void view_close(struct sim *w);
 void view_look(struct sim *w);
 /* The whole store against itself, by SQL. */
 void view_check_all(struct sim *w, bool last);
+uint64_t view_count_stale(struct sim *w, const char *node);
+bool view_has_stale(struct sim *w, const struct exchange *x);
 struct tale *tale_of(struct sim *w, int64_t id);
 struct tale *tale_of_request(struct sim *w, const char *request_id, size_t n);
 

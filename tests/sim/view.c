@@ -310,6 +310,10 @@ static const char *const whole[] = {
     "FROM audit a WHERE a.operator = l.operator) || ' audit rows' FROM task_log l WHERE operator "
     "LIKE "
     "'op-%' AND (SELECT count(*) FROM audit a WHERE a.operator = l.operator) <> 1",
+    "SELECT 'the result of task ' || s.task_id || ' attempt ' || s.attempt_no || ' was taken, and "
+    "refused as late' FROM task_log s JOIN task_log e ON e.task_id = s.task_id AND e.token = "
+    "s.token "
+    "WHERE s.event = 'stale_result' AND e.claimed_at IS NOT NULL AND e.outcome <> 'lease_expired'",
     "SELECT 'operator ' || operator || ' acted twice' FROM audit GROUP BY operator HAVING count(*) "
     "> 1",
     "SELECT 'audit row of ' || operator || ' is incomplete' FROM audit WHERE object = '' OR action "
@@ -406,6 +410,48 @@ static const char *const alerts[] = {
     "a.biz_type = t.biz_type)",
 };
 
+uint64_t view_count_stale(struct sim *w, const char *node)
+{
+    if (!w->eye)
+        return UINT64_MAX;
+    int64_t n = count_of(
+        w, "SELECT count(*) FROM task_log WHERE event = 'stale_result' AND node = ?1", node);
+
+    return n < 0 ? UINT64_MAX : (uint64_t)n;
+}
+
+bool view_has_stale(struct sim *w, const struct exchange *x)
+{
+    sqlite3_stmt *s = NULL;
+    bool found = false;
+
+    if (sqlite3_prepare_v2(w->eye,
+                           "SELECT 1 FROM task_log WHERE task_id = ?1 AND token = ?2 AND event = "
+                           "'stale_result'",
+                           -1, &s, NULL) == SQLITE_OK) {
+        sqlite3_bind_int64(s, 1, w->tales[x->tale].row.id);
+        sqlite3_bind_int64(s, 2, x->fence);
+        found = sqlite3_step(s) == SQLITE_ROW;
+    }
+    sqlite3_finalize(s);
+    return found;
+}
+
+/* What was heard of pauses is what the store remembers. */
+static void check_pauses(struct sim *w)
+{
+    for (uint32_t i = 0; i < SIM_QUEUES && !w->broken; i++) {
+        char name[40];
+
+        (void)snprintf(name, sizeof(name), "%.*s", BS_STR_FMT(w->confs[i].biz_type));
+        int64_t paused =
+            count_of(w, "SELECT max(paused) FROM queue_state WHERE biz_type = ?1", name);
+
+        if ((paused == 1) != w->paused[i])
+            broken(w, "the pause of %s is %lld in the store", name, (long long)paused);
+    }
+}
+
 void view_check_all(struct sim *w, bool last)
 {
     for (size_t i = 0; i < BS_COUNT(whole) && !w->broken; i++)
@@ -414,4 +460,6 @@ void view_check_all(struct sim *w, bool last)
         check_statement(w, alerts[i]);
     if (last)
         check_deeds(w);
+    if (last)
+        check_pauses(w);
 }

@@ -156,6 +156,9 @@ static bool converged(const struct sim *w)
 {
     if (!clients_done(w) || !w->p.up)
         return false;
+    for (uint32_t i = 0; i < SIM_QUEUES; i++)
+        if (w->unsure[i])
+            return false;
     for (uint32_t i = 0; i < w->tales_n; i++) {
         enum bs_state s = w->tales[i].row.state;
 
