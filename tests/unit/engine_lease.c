@@ -90,7 +90,7 @@ static void a_crash_in_a_call_is_taken_over_when_the_lease_ends(void **state)
     assert_string_equal(w->sights[2].method, "GET");
     assert_string_equal(w->sights[3].method, "POST");
     assert_in_range(w->sights[2].from.us, NOW.us + 20 * second, NOW.us + 21 * second + 1000);
-    assert_contains(bs_str_of(w->sights[3].body), "\"attempt\":2,\"outcome_unknown\":true");
+    assert_contains(bs_str_of(w->sights[3].body), "\"attempt\":2,\"outcome_unknown\":false");
     fences_grow(w, "r-1");
     world_free(w);
 }

@@ -159,7 +159,7 @@ static void a_body_has_every_member_of_the_contract_in_its_order(void **state)
         "{\"task_no\":\"1234567890123\",\"request_id\":\"r-1\",\"biz_type\":\"PAY_CALLBACK\","
         "\"merchant_no\":\"default\",\"biz_id\":\"b-1\",\"effect_key\":\"b-1\",\"order_no\":"
         "\"A 10/1\",\"payment_no\":null,\"channel\":null,\"channel_trade_no\":null,"
-        "\"refund_no\":null,\"source\":\"API\",\"attempt\":3,\"outcome_unknown\":true,"
+        "\"refund_no\":null,\"source\":\"API\",\"attempt\":3,\"outcome_unknown\":false,"
         "\"amount\":\"6410\",\"currency\":\"CNY\",\"payload\":{\"a\": 1},"
         "\"order\":{\"verdict\":\"go_on\"}}");
 }
