@@ -110,8 +110,9 @@ static bool into_array(struct bs_arena *a, struct bs_str *at, struct bs_str toke
     uint32_t n;
     int64_t i;
     bool padded = token.n > 1 && token.p[0] == '0';
+    bool is_signed = token.n > 0 && token.p[0] == '-';
 
-    if (padded || !bs_i64_parse(token, &i) || i < 0)
+    if (padded || is_signed || !bs_i64_parse(token, &i))
         return false;
     if (bs_json_read_array(a, *at, MEMBERS_MAX, &items, &n, NULL) != BS_OK || i >= (int64_t)n)
         return false;
