@@ -103,6 +103,27 @@ static void check_answer(struct fake_request *q)
         BS_ASSERT(q->r.local || q->headers_n > 0);
 }
 
+/* What the routes made of the texts of the request, as it reaches the store. */
+static void check_asked(void)
+{
+    const struct bs_task_filter *f = &fake.last_filter;
+
+    BS_ASSERT(f->limit <= 200 && f->before_id >= 0);
+    BS_ASSERT(f->state < BS_STATE_COUNT && f->source < BS_SOURCE_COUNT);
+    BS_ASSERT(fake.last_limit <= 200 && fake.last_cursor >= 0);
+    if (fake.sent == 0)
+        return;
+    if (fake.last.kind == BS_OP_ACT)
+        fuzz_check_text(fake.last.act.operator, 64);
+    if (fake.last.kind == BS_OP_SUBMIT) {
+        const struct bs_task *t = fake.last.submit.task;
+
+        BS_ASSERT(t->created_by.n > 0 && t->request_id.n > 0);
+        BS_ASSERT(!bs_str_is(t->created_by, "viewer") && !bs_str_is(t->created_by, "operator"));
+    }
+    fake.sent = 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
@@ -115,6 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     read_headers(q, &a, head);
     fake_send(q);
     check_answer(q);
+    check_asked();
     fake_free(q);
     bs_arena_free(&fake.memory);
     return 0;

@@ -1,7 +1,5 @@
 /* Base64, cleaning, cutting and masking on any bytes; the first byte is the maximum. */
-#include "base/text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+#include "fuzz.h"
 
 static void check_base64(struct bs_str s)
 {

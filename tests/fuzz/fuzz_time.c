@@ -1,8 +1,7 @@
 /* Times, spans and amounts on any bytes: what is accepted is written and read as the same value. */
 #include "base/money.h"
 #include "base/time.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+#include "fuzz.h"
 
 static void check_time(struct bs_time t)
 {
