@@ -88,6 +88,7 @@ WHERE t.locked_until = ?1 AND t.locked_by = ?2 AND t.biz_type = ?3
 ORDER BY t.priority, t.next_execute_at, t.id
 
 -- name: claim_take
+-- unfenced: it makes the lease; the state, the due time and a smaller token are named
 UPDATE task SET task_status = 'PROCESSING', attempt_no = attempt_no + 1, due_at = NULL,
     run_key = ?2, locked_by = ?3, locked_at = ?4, locked_until = ?5, lease_token = ?6,
     last_execute_at = ?4, version = version + 1, updated_at = ?4
@@ -95,6 +96,7 @@ WHERE id = ?1 AND task_status IN ('WAITING', 'RETRY') AND due_at IS NOT NULL AND
     AND NOT EXISTS (SELECT 1 FROM task holder WHERE holder.run_key = ?2)
 
 -- name: claim_block
+-- unfenced: nobody holds a lease on a waiting task; its state is named
 UPDATE task SET due_at = NULL, blocked_key = serial_key
 WHERE id = ?1 AND task_status IN ('WAITING', 'RETRY') AND due_at IS NOT NULL
     AND serial_key IS NOT NULL
@@ -120,6 +122,7 @@ WHERE blocked_key = ?1 AND biz_type = ?2
 ORDER BY next_execute_at, id LIMIT 1
 
 -- name: blocked_free
+-- unfenced: nobody holds a lease on a blocked task; its state and key are named
 UPDATE task SET due_at = next_execute_at, blocked_key = NULL
 WHERE id = ?1 AND blocked_key = ?2 AND task_status IN ('WAITING', 'RETRY')
 
@@ -162,6 +165,7 @@ SELECT {task_columns} FROM task t
 WHERE t.locked_until <= ?1 ORDER BY t.locked_until, t.id LIMIT ?2
 
 -- name: task_act
+-- unfenced: nobody holds a lease outside PROCESSING; its state and version are named
 UPDATE task SET task_status = ?4, retry_count = ?5, crash_count = ?6, defer_count = ?7,
     not_found_count = ?8, first_not_found_at = ?9, outcome_unknown = ?10,
     manual_code = COALESCE(?11, manual_code), conclusion = ?12,

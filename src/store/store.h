@@ -56,8 +56,8 @@ BS_NODISCARD bs_rc bs_store_checkpoint(struct bs_store *s, int64_t *ret_wal_byte
 #define BS_OP_LIST(X)                                                                              \
     X(SUBMIT)                                                                                      \
     X(CLAIM)                                                                                       \
-    X(FINISH) X(RENEW) X(REAP) X(ORPHANS) X(ACT) X(QUEUE_PAUSE) X(TOKEN_ADD) X(TOKEN_REVOKE)       \
-        X(ALERT)
+    X(FINISH)                                                                                      \
+    X(RENEW) X(REAP) X(ORPHANS) X(ACT) X(QUEUE_PAUSE) X(TOKEN_ADD) X(TOKEN_REVOKE) X(ALERT)
 #define BS_OP_ENUM(name) BS_OP_##name,
 enum bs_op_kind { BS_OP_LIST(BS_OP_ENUM) BS_OP_KIND_COUNT };
 
@@ -87,8 +87,9 @@ struct bs_leased {
 };
 void bs_leased_free(struct bs_leased *l);
 
-/* Tasks whose business object is busy are put aside and woken by the end of its holder. Suspects that
- * are due but over their limit count neither as "more" nor as due: whoever ends one asks again. */
+/* Tasks whose business object is busy are put aside and woken by the end of its holder. Suspects
+ * that are due but over their limit count neither as "more" nor as due: whoever ends one asks
+ * again. */
 struct bs_op_claim {
     struct bs_str biz_type;
     struct bs_str claim_id; /* unique; becomes locked_by */
@@ -187,9 +188,9 @@ struct bs_op {
 };
 
 /* One transaction for all of them. BS_OK: committed, each op has its rc (OK, STALE, CONFLICT,
- * NOT_FOUND, INVALID …). BS_E_BUSY, BS_E_UNAVAILABLE, BS_E_CORRUPT: nothing happened. BS_E_UNKNOWN: the commit's
- * answer was lost; run the same again with rerun set. A row that the database refuses fails alone
- * (found by bisection). */
+ * NOT_FOUND, INVALID …). BS_E_BUSY, BS_E_UNAVAILABLE, BS_E_CORRUPT: nothing happened. BS_E_UNKNOWN:
+ * the commit's answer was lost; run the same again with rerun set. A row that the database refuses
+ * fails alone (found by bisection). */
 BS_NODISCARD bs_rc bs_store_apply(struct bs_store *s, struct bs_op *const *ops, uint32_t n,
                                   struct bs_err *err);
 
