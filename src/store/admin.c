@@ -47,11 +47,13 @@ bs_rc token_add_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err)
 {
     const struct bs_op_token_add *t = &op->token_add;
     struct bs_val id[1];
-    bool found = false;
+    bool found = false, rerun = false;
 
-    BS_TRY(ONE(s, BS_SQL_TOKEN_ACTIVE, id, &found, err, bs_text(t->name)));
-    if (found && id[0].i == op->id)
+    /* Not by the token itself: it may have been revoked in the same transaction. */
+    BS_TRY(audit_was_written(s, op, &rerun, err));
+    if (rerun)
         return BS_OK;
+    BS_TRY(ONE(s, BS_SQL_TOKEN_ACTIVE, id, &found, err, bs_text(t->name)));
     if (found) {
         OP_FAIL(op, BS_E_CONFLICT, "there is a token named %.*s already", BS_STR_FMT(t->name));
         return BS_OK;

@@ -236,7 +236,7 @@ void people_step(struct sim *w)
     uint32_t r = below(w, 100);
 
     w->next_act = bs_time_add(sim_now(w), BS_US(below(w, (uint32_t)w->opt.act_every.us * 2)));
-    if (!w->p.up || w->p.draining || w->acts_n + 8 >= SIM_ACTS)
+    if (!w->p.up || w->p.draining || w->acts_n >= SIM_ACTS_MOST)
         return;
     if (r < 78)
         act_on_task(w);

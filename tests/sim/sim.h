@@ -20,7 +20,8 @@ enum {
     SIM_TALES = 1024,
     SIM_EXCHANGES = 32768,
     SIM_TEXT = 72,
-    SIM_ACTS = 1024,
+    SIM_ACTS = 8192,
+    SIM_ACTS_MOST = 1000, /* of them before the quiet phase */
 };
 
 /* ---- the shop ---- */
