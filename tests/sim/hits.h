@@ -30,9 +30,11 @@
     X(POST_SLOW)                                                                                   \
     X(POST_RESET_BEFORE)                                                                           \
     X(POST_RESET_AFTER)                                                                            \
-    X(POST_REFUSED) X(POST_DNS) X(POST_CONNECT_TIMEOUT) X(POST_TLS) X(POST_BAD_HTTP) X(LOOK_EXACT) \
-        X(LOOK_GO_ON) X(LOOK_FINISHED) X(LOOK_NOT_FOUND) X(LOOK_CONFLICT) X(LOOK_AMOUNT)           \
-            X(LOOK_404) X(LOOK_500) X(LOOK_HANG) X(LOOK_REFUSED) X(LOOK_ODD)
+    X(POST_REFUSED)                                                                                \
+    X(POST_DNS)                                                                                    \
+    X(POST_CONNECT_TIMEOUT) X(POST_TLS) X(POST_BAD_HTTP) X(LOOK_EXACT) X(LOOK_GO_ON)               \
+        X(LOOK_FINISHED) X(LOOK_NOT_FOUND) X(LOOK_CONFLICT) X(LOOK_AMOUNT) X(LOOK_404) X(LOOK_500) \
+            X(LOOK_HANG) X(LOOK_REFUSED) X(LOOK_ODD)
 #define SIM_PLAN_ENUM(name) PLAN_##name,
 enum sim_plan { SIM_PLAN_LIST(SIM_PLAN_ENUM) PLAN_COUNT };
 
@@ -47,8 +49,7 @@ enum sim_plan { SIM_PLAN_LIST(SIM_PLAN_ENUM) PLAN_COUNT };
     X(OPEN_FAILED)                                                                                 \
     X(CRASH)                                                                                       \
     X(CRASH_IN_COMMIT)                                                                             \
-    X(DRAIN) X(STALL) X(JUMP) X(SHOP_BAD) X(SHOP_DOWN) X(QUEUE_GONE) X(ANSWER_LOST) X(CALL)        \
-        X(LOOK)
+    X(DRAIN) X(STALL) X(JUMP) X(SHOP_BAD) X(SHOP_DOWN) X(QUEUE_GONE) X(ANSWER_LOST) X(CALL) X(LOOK)
 #define SIM_FAULT_ENUM(name) FAULT_##name,
 enum sim_fault { SIM_FAULT_LIST(SIM_FAULT_ENUM) FAULT_COUNT };
 
@@ -75,8 +76,8 @@ enum sim_fault { SIM_FAULT_LIST(SIM_FAULT_ENUM) FAULT_COUNT };
     X(ACT_CLOSE)                                                                                   \
     X(ACT_PENDING)                                                                                 \
     X(ACT_CONFLICT)                                                                                \
-    X(ACT_UNAVAILABLE) X(QUEUE_PAUSE) X(QUEUE_RESUME) X(TOKEN_ADD) X(TOKEN_REVOKE) X(ALERT)        \
-        X(PARKED)
+    X(ACT_UNAVAILABLE)                                                                             \
+    X(QUEUE_PAUSE) X(QUEUE_RESUME) X(TOKEN_ADD) X(TOKEN_REVOKE) X(ALERT) X(PARKED)
 #define SIM_DEED_ENUM(name) DEED_##name,
 enum sim_deed { SIM_DEED_LIST(SIM_DEED_ENUM) DEED_COUNT };
 
