@@ -28,6 +28,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     fake_start();
     fake.api->o.on_pause = on_pause;
     fake.task = (struct bs_task){ .id = 42, .biz_type = BS_STR("PAY"), .state = BS_MANUAL };
+    fake.alerts_n = 2;
+    fake.audit_n = 2;
     atexit(stop);
     return 0;
 }

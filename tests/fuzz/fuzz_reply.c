@@ -107,6 +107,25 @@ static void check_says(const struct bs_reply *got, json_t *body)
     BS_ASSERT(!got->has_retry_after || got->retry_after.us >= 0);
 }
 
+/* What is told twice is not told at all. */
+static void check_once(struct reading *r, const struct bs_reply *got)
+{
+    static const char *const names[] = { "outcome", "code", "message", "effect", "retry_after" };
+    struct bs_json_object o;
+    uint32_t seen[BS_COUNT(names)] = { 0 };
+
+    if (!got->valid)
+        return;
+    bs_rc rc = bs_json_read_object(&r->a, r->facts.body, 10000, &o, NULL);
+    BS_ASSERT(rc == BS_OK);
+    for (uint32_t i = 0; i < o.n; i++)
+        for (size_t k = 0; k < BS_COUNT(names); k++)
+            seen[k] += bs_str_is(o.members[i].name, names[k]);
+    BS_ASSERT(seen[0] == 1);
+    for (size_t k = 1; k < BS_COUNT(names); k++)
+        BS_ASSERT(seen[k] <= 1);
+}
+
 static bool success_is_said(const struct reading *r, const struct bs_reply *got)
 {
     bool good = r->facts.status >= 200 && r->facts.status < 300;
@@ -126,6 +145,7 @@ static void check_call(struct reading *r, json_t *body)
         if (r->facts.status >= 200 && r->facts.status < 300)
             check_says(&got, body);
     }
+    check_once(r, &got);
     BS_ASSERT(!r->facts.body_cut || (!got.valid && !got.json_rule_holds));
     BS_ASSERT(o.kind != BS_OUT_SUCCESS || success_is_said(r, &got));
     fuzz_check_outcome(&o, &r->policy);
