@@ -18,7 +18,8 @@ t.currency, t.created_by, t.created_at, t.task_status, t.priority, t.retry_count
 t.max_retry_count, t.attempt_no, t.crash_count, t.defer_count, t.not_found_count,
 t.first_not_found_at, t.outcome_unknown, t.last_outcome, t.last_error_code, t.last_error_msg,
 t.manual_code, t.conclusion, t.close_pending, t.next_execute_at, t.due_at, t.blocked_key,
-t.last_execute_at, t.locked_by, t.locked_at, t.locked_until, t.lease_token, t.version, t.updated_at
+t.last_execute_at, t.locked_by, t.locked_at, t.locked_until, t.lease_token, t.version, t.updated_at,
+t.call_until
 
 -- fragment: payload_columns
 p.request_snapshot, p.payload_is_json, p.extra_data
@@ -91,9 +92,9 @@ ORDER BY t.priority, t.next_execute_at, t.id
 -- unfenced: it makes the lease; the state, the due time and a smaller token are named
 UPDATE task SET task_status = 'PROCESSING', attempt_no = attempt_no + 1, due_at = NULL,
     run_key = ?2, locked_by = ?3, locked_at = ?4, locked_until = ?5, lease_token = ?6,
-    last_execute_at = ?4, version = version + 1, updated_at = ?4
+    last_execute_at = ?4, call_until = NULL, version = version + 1, updated_at = ?4
 WHERE id = ?1 AND task_status IN ('WAITING', 'RETRY') AND due_at IS NOT NULL AND lease_token < ?6
-    AND NOT EXISTS (SELECT 1 FROM task holder WHERE holder.run_key = ?2)
+    AND NOT EXISTS (SELECT 1 FROM task holder WHERE holder.run_key = ?2 AND holder.id <> ?1)
 
 -- name: claim_block
 -- unfenced: nobody holds a lease on a waiting task; its state is named
@@ -126,6 +127,8 @@ ORDER BY next_execute_at, id LIMIT 1
 UPDATE task SET due_at = next_execute_at, blocked_key = NULL
 WHERE id = ?1 AND blocked_key = ?2 AND task_status IN ('WAITING', 'RETRY')
 
+-- The key of a business object stays taken (?19 is the call's deadline) while a call that was cut
+-- after sending may still be at work.
 -- name: task_finish
 UPDATE task SET task_status = ?4, retry_count = ?5, crash_count = ?6, defer_count = ?7,
     not_found_count = ?8, first_not_found_at = ?9, outcome_unknown = ?10,
@@ -134,8 +137,8 @@ UPDATE task SET task_status = ?4, retry_count = ?5, crash_count = ?6, defer_coun
     last_error_msg = CASE WHEN ?12 IS NULL THEN last_error_msg ELSE ?13 END,
     manual_code = COALESCE(?14, manual_code), conclusion = ?15,
     next_execute_at = COALESCE(?16, next_execute_at), due_at = ?16,
-    close_pending = 0, run_key = NULL, locked_by = NULL, locked_at = NULL, locked_until = NULL,
-    version = version + 1, updated_at = ?17
+    close_pending = 0, run_key = CASE WHEN ?19 IS NULL THEN NULL ELSE run_key END, call_until = ?19,
+    locked_by = NULL, locked_at = NULL, locked_until = NULL, version = version + 1, updated_at = ?17
 WHERE id = ?1 AND task_status = 'PROCESSING' AND lease_token = ?2 AND attempt_no = ?3
     AND close_pending = ?18
 
@@ -148,8 +151,8 @@ UPDATE task SET task_status = ?4, retry_count = ?5, defer_count = ?7,
     last_error_code = COALESCE(?12, last_error_code),
     last_error_msg = CASE WHEN ?12 IS NULL THEN last_error_msg ELSE ?13 END,
     manual_code = COALESCE(?14, manual_code), conclusion = ?15,
-    close_pending = 0, run_key = NULL, locked_by = NULL, locked_at = NULL, locked_until = NULL,
-    version = version + 1, updated_at = ?17
+    close_pending = 0, run_key = NULL, call_until = ?19, locked_by = NULL, locked_at = NULL,
+    locked_until = NULL, version = version + 1, updated_at = ?17
 WHERE id = ?1 AND task_status = 'PROCESSING' AND lease_token = ?2 AND attempt_no = ?3
     AND close_pending = ?18
 
@@ -170,6 +173,7 @@ UPDATE task SET task_status = ?4, retry_count = ?5, crash_count = ?6, defer_coun
     not_found_count = ?8, first_not_found_at = ?9, outcome_unknown = ?10,
     manual_code = COALESCE(?11, manual_code), conclusion = ?12,
     next_execute_at = COALESCE(?13, next_execute_at), due_at = ?13, blocked_key = NULL,
+    run_key = CASE WHEN ?4 = 'WAITING' THEN run_key ELSE NULL END,
     version = version + 1, updated_at = ?14
 WHERE id = ?1 AND version = ?2 AND task_status = ?3 AND task_status <> 'PROCESSING'
 
@@ -347,7 +351,8 @@ SELECT 'task ' || id || ' is ' || task_status || ' with fields that do not belon
 WHERE (task_status IN ('WAITING', 'RETRY')) <> (due_at IS NOT NULL OR blocked_key IS NOT NULL)
     OR (due_at IS NOT NULL AND blocked_key IS NOT NULL)
     OR (task_status = 'PROCESSING') <> (locked_until IS NOT NULL)
-    OR (task_status <> 'PROCESSING' AND (run_key IS NOT NULL OR close_pending <> 0))
+    OR (task_status <> 'PROCESSING' AND close_pending <> 0)
+    OR (task_status <> 'PROCESSING' AND run_key IS NOT NULL AND call_until IS NULL)
     OR task_status = 'FAILED'
     OR (task_status = 'MANUAL' AND manual_code IS NULL)
 LIMIT ?1

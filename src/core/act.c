@@ -116,9 +116,9 @@ static struct bs_settlement settle_act(const struct bs_task *t, enum bs_action a
     struct bs_time next = t->next_execute_at;
 
     if (step.fx & BS_FX_DUE_NOW)
-        next = now;
+        next = bs_time_max(now, t->call_until);
     else if (a == BS_ACT_UNHOLD)
-        next = bs_time_max(next, now);
+        next = bs_time_max(next, bs_time_max(now, t->call_until));
     return (struct bs_settlement){
         .event = event,
         .to = step.to,

@@ -104,6 +104,9 @@ struct bs_task {
     struct bs_time due_at;          /* next_execute_at while it can be claimed, else not set */
     enum bs_blocked blocked;
     struct bs_time last_execute_at;
+    /* A call that was cut after sending may be at work until then: nothing of its business object
+     * runs before. Set by released_sent, gone with the next claim. */
+    struct bs_time call_until;
 
     struct bs_str locked_by; /* claim id */
     struct bs_time locked_at, locked_until;

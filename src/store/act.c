@@ -153,6 +153,8 @@ static bs_rc consequences(struct bs_store *s, const struct bs_op *op, const stru
                    bs_text(t->biz_type), bs_text(t->effect_key), bs_i64(t->id)));
     if (waits(n->state))
         hint_add(s, t->biz_type, n->due_at);
+    else if (waits(t->state) && t->call_until.us)
+        return block_free_all(s, t->serial_key, err);
     else if (waits(t->state) && t->blocked == BS_BLOCKED_NONE)
         return block_free_next(s, t->serial_key, t->biz_type, err);
     return BS_OK;

@@ -58,7 +58,7 @@ static void as_claimed(const struct bs_op *op, struct bs_task *t, int64_t token)
 {
     t->state = BS_PROCESSING;
     t->attempt_no++;
-    t->due_at = BS_TIME_NONE;
+    t->due_at = t->call_until = BS_TIME_NONE;
     t->lease_token = token;
     t->locked_by = op->claim.claim_id;
     t->locked_at = t->last_execute_at = t->updated_at = op->now;

@@ -48,6 +48,7 @@ static bs_rc update_task(struct bs_store *s, const struct bs_op *op, const struc
         waits(d->to) ? bs_i64(d->next_execute_at.us) : bs_null(),
         bs_i64(op->now.us),
         bs_i64(w->task->pending),
+        o && o->kind == BS_OUT_SENT ? time_or_null(o->not_before) : bs_null(),
     };
 
     bool last = !waits(d->to) && d->crash_count == w->task->crash_count;
@@ -123,7 +124,9 @@ bs_rc settle_write(struct bs_store *s, const struct bs_op *op, const struct sett
     BS_TRY(log_end(s, op, w, err));
     BS_TRY(alert_settled(s, op, t, d, w->outcome, err));
     BS_TRY(free_effect_key(s, w, err));
-    BS_TRY(block_free_all(s, t->serial_key, err));
+    /* A call that was cut after sending keeps its business object to itself until its deadline. */
+    if (d->event != BS_EV_RELEASED_SENT)
+        BS_TRY(block_free_all(s, t->serial_key, err));
     if (waits(d->to))
         hint_add(s, t->biz_type, d->next_execute_at);
     return BS_OK;

@@ -94,7 +94,7 @@ static inline struct bs_val textz(const char *z)
 
 /* ---- rows (row.c) ---- */
 
-enum { COL_DUE_AT = 35, TASK_COLS = 44, WHOLE_COLS = 47 };
+enum { COL_DUE_AT = 35, TASK_COLS = 45, WHOLE_COLS = 48 };
 
 /* Fills *ret from the columns of task_columns (and payload_columns when n is WHOLE_COLS); texts are
  * copied into a. BS_E_CORRUPT: a state or source that nobody knows; BS_E_NOMEM. */

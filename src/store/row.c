@@ -47,6 +47,7 @@ enum col {
     C_LEASE_TOKEN,
     C_VERSION,
     C_UPDATED_AT,
+    C_CALL_UNTIL,
     C_PAYLOAD,
     C_PAYLOAD_IS_JSON,
     C_EXTRA_DATA,
@@ -154,6 +155,7 @@ static void read_times(const struct bs_val *c, struct packer *p, struct bs_task 
     t->lease_token = number(&c[C_LEASE_TOKEN]);
     t->version = number(&c[C_VERSION]);
     t->updated_at = time_of(&c[C_UPDATED_AT]);
+    t->call_until = time_of(&c[C_CALL_UNTIL]);
 }
 
 bs_rc row_read(const struct bs_val *cols, uint32_t n, struct bs_arena *a, struct bs_task *ret,

@@ -346,7 +346,7 @@ static void check_blocked(struct sim *w, const struct row *r)
     for (uint32_t i = 0; i < w->tales_n; i++) {
         const struct row *o = &w->tales[i].row;
 
-        if (same_key(r, o) && (o->state == BS_PROCESSING ||
+        if (same_key(r, o) && (o->running || o->state == BS_PROCESSING ||
                                (o->due_at != 0 && strcmp(o->biz_type, r->biz_type) == 0)))
             return;
     }
@@ -445,9 +445,12 @@ static void check_overlap(struct sim *w, const struct exchange *x, const struct 
 
         if (y == x || y->is_look || y->end.us <= x->start.us || y->sent_at.us == BS_NEVER.us)
             continue;
-        /* A call that was cut by a drain keeps its own task away until its deadline, but neither
-         * the others of its business object nor a person. */
-        if (y->cancelled && (y->tale != x->tale || t->touched_at.us >= y->delivered_at.us))
+        /* A call that was cut by a drain keeps its business object until its deadline, unless a
+         * person takes its task out of the way. */
+        const struct tale *cut = &w->tales[y->tale];
+        if (y->cancelled && y->tale != x->tale &&
+            (cut->touched_at.us >= y->delivered_at.us || cut->row.state == BS_MANUAL ||
+             cut->row.state == BS_CLOSED))
             continue;
         if (y->lease_until.us > x->start.us && same_key(&t->row, &w->tales[y->tale].row))
             broken(w, "calls of %s and %s overlap at the shop and the first one's lease holds",
@@ -544,8 +547,8 @@ void check_end(struct sim *w)
 {
     for (uint32_t i = 0; i < w->tales_n && !w->broken; i++)
         check_tale_end(w, i);
-    if (!w->broken && w->opt.tasks >= 50 && w->intents_n < 50)
-        broken(w, "only %u submissions", w->intents_n);
+    if (!w->broken && w->tales_n < w->opt.tasks)
+        broken(w, "only %u tasks", w->tales_n);
     if (!w->broken && w->faults < 20)
         broken(w, "only %u faults", w->faults);
     if (!w->broken)

@@ -204,13 +204,28 @@ static void send_again(struct sim *w)
     send(w, s);
 }
 
+static bool all_heard(const struct sim *w)
+{
+    for (uint32_t i = 0; i < w->intents_n; i++)
+        if (!w->intents[i].heard)
+            return false;
+    return true;
+}
+
+/* Repetitions and conflicts make no task: more is submitted until there are as many as wanted. */
+bool clients_want_more(const struct sim *w)
+{
+    return w->intents_n < w->opt.tasks ||
+           (w->tales_n < w->opt.tasks && w->intents_n < SIM_INTENTS && all_heard(w));
+}
+
 struct bs_time clients_next(const struct sim *w)
 {
     struct bs_time next = BS_NEVER;
 
     if (!w->p.up || w->p.draining)
         return BS_NEVER;
-    if (w->intents_n < w->opt.tasks)
+    if (clients_want_more(w))
         next = w->next_submit;
     for (uint32_t i = 0; i < w->intents_n; i++)
         if (!w->intents[i].heard)
@@ -220,10 +235,10 @@ struct bs_time clients_next(const struct sim *w)
 
 void clients_step(struct sim *w)
 {
-    if (w->intents_n < w->opt.tasks && w->next_submit.us <= sim_now(w).us) {
+    if (clients_want_more(w) && w->next_submit.us <= sim_now(w).us) {
         w->next_submit =
             bs_time_add(sim_now(w), BS_US(below(w, (uint32_t)w->opt.submit_every.us * 2)));
-        for (uint32_t n = chance(w, 10) ? 6 : 1; n > 0 && w->intents_n < w->opt.tasks; n--)
+        for (uint32_t n = chance(w, 10) ? 6 : 1; n > 0 && clients_want_more(w); n--)
             add_intent(w);
         if (chance(w, 8))
             send_again(w);
@@ -234,12 +249,7 @@ void clients_step(struct sim *w)
 
 bool clients_done(const struct sim *w)
 {
-    if (w->intents_n < w->opt.tasks || w->works_out)
-        return false;
-    for (uint32_t i = 0; i < w->intents_n; i++)
-        if (!w->intents[i].heard)
-            return false;
-    return true;
+    return !clients_want_more(w) && !w->works_out && all_heard(w);
 }
 
 /* ---- what they hear ---- */

@@ -32,9 +32,14 @@
     X(POST_RESET_AFTER)                                                                            \
     X(POST_REFUSED)                                                                                \
     X(POST_DNS)                                                                                    \
-    X(POST_CONNECT_TIMEOUT) X(POST_TLS) X(POST_BAD_HTTP) X(LOOK_EXACT) X(LOOK_GO_ON)               \
-        X(LOOK_FINISHED) X(LOOK_NOT_FOUND) X(LOOK_CONFLICT) X(LOOK_AMOUNT) X(LOOK_404) X(LOOK_500) \
-            X(LOOK_HANG) X(LOOK_REFUSED) X(LOOK_ODD)
+    X(POST_CONNECT_TIMEOUT)                                                                        \
+    X(POST_TLS)                                                                                    \
+    X(POST_BAD_HTTP)                                                                               \
+    X(LOOK_EXACT)                                                                                  \
+    X(LOOK_GO_ON)                                                                                  \
+    X(LOOK_FINISHED)                                                                               \
+    X(LOOK_NOT_FOUND)                                                                              \
+    X(LOOK_CONFLICT) X(LOOK_AMOUNT) X(LOOK_404) X(LOOK_500) X(LOOK_HANG) X(LOOK_REFUSED) X(LOOK_ODD)
 #define SIM_PLAN_ENUM(name) PLAN_##name,
 enum sim_plan { SIM_PLAN_LIST(SIM_PLAN_ENUM) PLAN_COUNT };
 

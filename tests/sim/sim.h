@@ -288,6 +288,7 @@ uint32_t shop_effects(const struct sim *w, uint32_t tale);
 /* clients.c */
 void clients_step(struct sim *w);
 struct bs_time clients_next(const struct sim *w);
+bool clients_want_more(const struct sim *w);
 bool clients_done(const struct sim *w);
 void clients_check_answers(struct sim *w);
 /* people.c */

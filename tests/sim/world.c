@@ -148,7 +148,7 @@ static void settle_turn(struct sim *w)
 
 static bool fault_phase_over(const struct sim *w)
 {
-    return w->intents_n >= w->opt.tasks && w->faults >= 20 &&
+    return !clients_want_more(w) && w->faults >= 20 &&
            sim_now(w).us > bs_time_add(w->begun, w->opt.fault_phase).us;
 }
 
