@@ -11,7 +11,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FAILURES_MAX = 10, TWICE = 5, PLANT_SEEDS = 60, JOBS_MAX = 16, FULL_SEEDS = 1000 };
+enum {
+    FAILURES_MAX = 10,
+    TWICE = 5,
+    PLANT_SEEDS = 60,
+    JOBS_MAX = 16,
+    FULL_SEEDS = 1000,
+    TASKS_MOST = 300
+};
 
 struct asked {
     uint64_t seeds, first;
@@ -231,6 +238,10 @@ static struct asked read_arguments(int argc, char **argv)
     }
     if (!q.seeds)
         q.seeds = q.plant ? PLANT_SEEDS : env ? number(env) : 300;
+    if (q.tasks > TASKS_MOST) {
+        (void)fprintf(stderr, "sim: at most %d tasks\n", (int)TASKS_MOST);
+        exit(2);
+    }
     q.full = q.full || (!q.plant && q.seeds >= FULL_SEEDS);
     q.jobs = BS_MIN(BS_MAX(q.jobs, 1u), (uint32_t)JOBS_MAX);
     return q;
