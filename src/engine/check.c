@@ -12,7 +12,8 @@ static void settle_missing(struct bs_job *job, struct bs_str name, struct bs_tim
 
     o.message = bs_text_clean(
         a,
-        bs_arena_fmt(a, "the look-up needs %.*s, which this task does not have", BS_STR_FMT(name)),
+        bs_arena_fmt(a, "the look-up needs a usable %.*s, which this task does not have",
+                     BS_STR_FMT(name)),
         BS_MESSAGE_MAX);
     bs_job_settle(job, &o, now);
 }

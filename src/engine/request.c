@@ -76,6 +76,12 @@ static struct bs_str placeholder(struct bs_str rest)
     return (struct bs_str){ rest.p + 1, (size_t)(end - rest.p) - 1 };
 }
 
+/* Dots are unreserved and mean a step in the path to servers that decode before they normalise. */
+static bool is_step(struct bs_str value)
+{
+    return bs_str_is(value, ".") || bs_str_is(value, "..");
+}
+
 bs_rc bs_request_url(struct bs_arena *a, struct bs_str pattern, const struct bs_task *t,
                      const char **ret_url, struct bs_str *ret_missing)
 {
@@ -89,7 +95,7 @@ bs_rc bs_request_url(struct bs_arena *a, struct bs_str pattern, const struct bs_
             continue;
         }
         struct bs_str value = member(t, name);
-        if (value.n == 0) {
+        if (value.n == 0 || is_step(value)) {
             *ret_missing = name;
             return BS_E_NOT_FOUND;
         }

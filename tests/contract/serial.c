@@ -58,6 +58,53 @@ static void a_lost_lease_frees_the_object_too(void **state)
     assert_int_equal(count_leased(claim(w, 10)), 1);
 }
 
+/* The end of a process cut a call that was sent: the shop may work on it until its deadline. */
+static void a_call_that_was_cut_keeps_its_object_until_its_deadline(void **state)
+{
+    struct world *w = *state;
+    int64_t a = put_serial(w, "r-1", "o:7"), b = put_serial(w, "r-2", "o:7");
+    struct bs_op cut = finish_op(w, claim_one(w), BS_OUT_SENT, "CANCELLED");
+
+    cut.finish.outcome.not_before = (struct bs_time){ START_US + 9000000 };
+    assert_int_equal(apply(w, &cut), BS_OK);
+    assert_int_equal(get(w, a).state, BS_WAITING);
+    assert_int_equal(get(w, a).call_until.us, START_US + 9000000);
+    assert_null(claim(w, 10));
+    assert_int_equal(get(w, b).blocked, BS_BLOCKED_SERIAL);
+    /* "Run now" cannot run it before either. */
+    assert_int_equal(act(w, a, BS_ACT_RETRY, NULL), BS_OK);
+    assert_int_equal(get(w, a).due_at.us, START_US + 9000000);
+    assert_null(claim(w, 10));
+    advance(w, 9000000);
+    struct bs_task *again = claim_one(w);
+    assert_int_equal(again->id, a);
+    assert_int_equal(get(w, a).call_until.us, 0);
+    assert_int_equal(finish(w, again, BS_OUT_SUCCESS, ""), BS_OK);
+    assert_int_equal(claim_one(w)->id, b);
+}
+
+static void a_person_who_takes_a_cut_task_away_frees_its_object_in_every_queue(void **state)
+{
+    struct world *w = *state;
+    struct bs_task *t = sample(w, "r-2");
+    int64_t a = put_serial(w, "r-1", "o:7");
+    struct bs_op cut = finish_op(w, claim_one(w), BS_OUT_SENT, "CANCELLED");
+
+    cut.finish.outcome.not_before = (struct bs_time){ START_US + 9000000 };
+    assert_int_equal(apply(w, &cut), BS_OK);
+    t->biz_type = BS_STR("REFUND");
+    t->serial_key = BS_STR("o:7");
+    int64_t refund = put(w, t);
+    struct bs_op op = claim_op(w, BS_STR("REFUND"), 5);
+    assert_int_equal(apply(w, &op), BS_OK);
+    assert_int_equal(op.claim.ret_n, 0);
+    assert_int_equal(act(w, a, BS_ACT_HOLD, NULL), BS_OK);
+    assert_int_equal(get(w, refund).blocked, BS_BLOCKED_NONE);
+    /* Taken back by a person, it still waits for the end of its call. */
+    assert_int_equal(act(w, a, BS_ACT_RETRY, NULL), BS_OK);
+    assert_int_equal(get(w, a).due_at.us, START_US + 9000000);
+}
+
 static void many_blocked_tasks_do_not_hide_the_others(void **state)
 {
     struct world *w = *state;
@@ -214,6 +261,8 @@ int run_serial_cases(void)
         CASE(one_business_object_is_worked_on_by_one_task_at_a_time),
         CASE(the_end_of_the_holder_wakes_the_next_in_order),
         CASE(a_lost_lease_frees_the_object_too),
+        CASE(a_call_that_was_cut_keeps_its_object_until_its_deadline),
+        CASE(a_person_who_takes_a_cut_task_away_frees_its_object_in_every_queue),
         CASE(many_blocked_tasks_do_not_hide_the_others),
         CASE(each_queue_of_an_object_is_woken),
         CASE(whoever_could_run_and_is_held_or_closed_lets_the_next_go),

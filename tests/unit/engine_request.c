@@ -71,6 +71,23 @@ static void an_address_names_the_member_that_the_task_lacks(void **state)
     assert_null(url);
 }
 
+static void an_address_refuses_a_member_that_would_step_up_its_path(void **state)
+{
+    BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
+    struct bs_task t = whole_task();
+    struct bs_str missing = { 0 };
+    const char *url = NULL;
+    (void)state;
+
+    t.order_no = S("..");
+    assert_int_equal(bs_request_url(&a, S("http://x/o/{order_no}"), &t, &url, &missing),
+                     BS_E_NOT_FOUND);
+    assert_text(missing, "order_no");
+    t.order_no = S("...");
+    assert_int_equal(bs_request_url(&a, S("http://x/o/{order_no}"), &t, &url, &missing), BS_OK);
+    assert_string_equal(url, "http://x/o/...");
+}
+
 static void a_header_value_cannot_begin_a_second_header(void **state)
 {
     BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
@@ -242,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_address_has_its_placeholders_percent_encoded),
         cmocka_unit_test(an_address_names_the_member_that_the_task_lacks),
+        cmocka_unit_test(an_address_refuses_a_member_that_would_step_up_its_path),
         cmocka_unit_test(a_header_value_cannot_begin_a_second_header),
         cmocka_unit_test(a_trace_is_one_for_the_task_and_its_span_one_for_the_attempt),
         cmocka_unit_test(a_signature_is_that_of_standard_webhooks),

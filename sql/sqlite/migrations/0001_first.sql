@@ -51,7 +51,8 @@ CREATE TABLE task (
     blocked_key TEXT CHECK (blocked_key IS NULL
         OR (due_at IS NULL AND task_status IN ('WAITING', 'RETRY'))),
     last_execute_at INTEGER,
-    run_key TEXT CHECK (run_key IS NULL OR task_status IN ('PROCESSING', 'WAITING')),
+    run_key TEXT CHECK (run_key IS NULL OR task_status = 'PROCESSING'
+        OR (task_status = 'WAITING' AND call_until IS NOT NULL)),
     call_until INTEGER,
     locked_by TEXT,
     locked_at INTEGER,
