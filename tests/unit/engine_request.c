@@ -30,7 +30,6 @@ static void an_address_has_its_placeholders_percent_encoded(void **state)
         { "http://x/{order_no}", "a/b?c&d=e#f%g h+i",
           "http://x/a%2Fb%3Fc%26d%3De%23f%25g%20h%2Bi" },
         { "http://x/{order_no}", "-._~", "http://x/-._~" },
-        { "http://x/{order_no}", "..", "http://x/%2E%2E" },
         { "http://x/{order_no}/{order_no}", "7", "http://x/7/7" },
         { "http://x/{order_no}", "\xe8\xae\xa2", "http://x/%E8%AE%A2" },
         { "http://x/{{order_no}", "7", NULL },
@@ -85,7 +84,7 @@ static void an_address_refuses_a_member_that_would_step_up_its_path(void **state
     assert_text(missing, "order_no");
     t.order_no = S("...");
     assert_int_equal(bs_request_url(&a, S("http://x/o/{order_no}"), &t, &url, &missing), BS_OK);
-    assert_string_equal(url, "http://x/o/...");
+    assert_string_equal(url, "http://x/o/%2E%2E%2E");
 }
 
 static void a_header_value_cannot_begin_a_second_header(void **state)
