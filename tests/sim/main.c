@@ -25,6 +25,7 @@ struct asked {
     uint32_t tasks, jobs;
     bool one, trace, full, log;
     const char *plant;
+    const char *base;
 };
 
 static const char *const plant_names[] = {
@@ -42,6 +43,7 @@ static bool run_seed(const struct asked *q, struct hits *hits, uint64_t seed, ui
     w->seed = seed;
     w->hits = hits;
     w->trace = q->trace;
+    w->base = q->base;
     w->opt.tasks = q->tasks;
     bool ok = sim_run(w);
 
@@ -247,21 +249,33 @@ static struct asked read_arguments(int argc, char **argv)
     return q;
 }
 
+static int run(const struct asked *q, struct hits *hits)
+{
+    if (q->plant && !q->one)
+        return run_plants(q, hits);
+    for (uint32_t i = 0; q->plant && i < BS_COUNT(plant_names); i++)
+        if (strcmp(q->plant, plant_names[i]) == 0)
+            bs_planted = (enum bs_plant)(i + 1);
+    return q->one ? run_one(q, hits) : run_many(q, hits);
+}
+
 int main(int argc, char **argv)
 {
     struct asked q = read_arguments(argc, argv);
     struct hits *hits = hits_new();
     int silence = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    char base[64];
 
     BS_ASSERT(hits != NULL && silence >= 0);
     if (!q.log)
         bs_log_setup(silence, 1, BS_LOG_ERROR);
-    if (q.plant && !q.one)
-        return run_plants(&q, hits);
-    for (uint32_t i = 0; q.plant && i < BS_COUNT(plant_names); i++)
-        if (strcmp(q.plant, plant_names[i]) == 0)
-            bs_planted = (enum bs_plant)(i + 1);
-    if (q.one)
-        return run_one(&q, hits);
-    return run_many(&q, hits);
+    if (!sim_base_new(base, sizeof(base))) {
+        (void)fprintf(stderr, "sim: no folder for the stores\n");
+        return 1;
+    }
+    q.base = base;
+    int code = run(&q, hits);
+
+    sim_base_free(base);
+    return code;
 }

@@ -183,6 +183,7 @@ struct sim {
     struct options opt;
     struct bs_clock_manual clock;
     struct bs_time begun;
+    const char *base; /* the folder of all worlds of this run */
     char dir[96], path[128], url[144];
     struct hits *hits;
 
@@ -241,6 +242,9 @@ struct sim {
 
 /* world.c */
 bool sim_run(struct sim *w);
+/* One private folder for a run, in memory where there is such a place. */
+bool sim_base_new(char *ret, size_t max);
+void sim_base_free(const char *base);
 BS_PRINTF(2, 3) void say(struct sim *w, const char *fmt, ...);
 /* A promise is broken: the first one is kept and ends the seed. */
 BS_PRINTF(2, 3) void broken(struct sim *w, const char *fmt, ...);

@@ -39,11 +39,17 @@ void broken(struct sim *w, const char *fmt, ...)
 
 /* ---- a private folder, in memory where there is one ---- */
 
-static bool make_dir(struct sim *w)
+bool sim_base_new(char *ret, size_t max)
 {
     const char *under = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : getenv("TMPDIR");
 
-    (void)snprintf(w->dir, sizeof(w->dir), "%s/backstop-sim-XXXXXX", under ? under : "/tmp");
+    (void)snprintf(ret, max, "%s/backstop-sim-XXXXXX", under ? under : "/tmp");
+    return mkdtemp(ret) != NULL;
+}
+
+static bool make_dir(struct sim *w)
+{
+    (void)snprintf(w->dir, sizeof(w->dir), "%s/%llu-XXXXXX", w->base, (unsigned long long)w->seed);
     if (!mkdtemp(w->dir))
         return false;
     (void)snprintf(w->path, sizeof(w->path), "%s/s.db", w->dir);
@@ -61,6 +67,22 @@ static void remove_dir(const char *dir)
     if (d)
         (void)closedir(d);
     (void)rmdir(dir);
+}
+
+/* With what a world that ended abnormally has left. */
+void sim_base_free(const char *base)
+{
+    DIR *d = opendir(base);
+    char path[512];
+
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+        (void)snprintf(path, sizeof(path), "%s/%s", base, e->d_name);
+        if (e->d_name[0] != '.')
+            remove_dir(path);
+    }
+    if (d)
+        (void)closedir(d);
+    (void)rmdir(base);
 }
 
 /* ---- turns ---- */
