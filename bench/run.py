@@ -38,6 +38,7 @@ class Bench:
         print(f"{work:<34} {figure:<42} aim {aim:<26} {beside}", flush=True)
 
     def bare_sqlite(self, rows, per, shape):
+        os.sync()
         with tempfile.TemporaryDirectory() as folder:
             return self.tool("bare_sqlite", f"{folder}/bare.db", SCHEMA, rows, per, shape)["per_second"]
 
@@ -46,6 +47,7 @@ class Server:
     """One server on an empty store; the sink is where its handler calls go."""
 
     def __init__(self, bench, sink=1):
+        os.sync()  # what earlier runs left to write is not this run's work
         self.folder = tempfile.mkdtemp(prefix="backstop-bench-")
         self.config, port_file = f"{self.folder}/backstop.yaml", f"{self.folder}/port"
         with open(self.config, "w", encoding="utf-8") as f:
