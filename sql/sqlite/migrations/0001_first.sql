@@ -28,8 +28,10 @@ CREATE TABLE task (
     currency TEXT,
     created_by TEXT NOT NULL,
     created_at INTEGER NOT NULL,
-    task_status TEXT NOT NULL CHECK (task_status IN
-        ('WAITING', 'PROCESSING', 'RETRY', 'SUCCESS', 'FAILED', 'MANUAL', 'CLOSED')),
+    -- Not IN (…): SQLite builds a table for a list of more than two, at every insert and update.
+    task_status TEXT NOT NULL CHECK (task_status = 'WAITING' OR task_status = 'PROCESSING'
+        OR task_status = 'RETRY' OR task_status = 'SUCCESS' OR task_status = 'FAILED'
+        OR task_status = 'MANUAL' OR task_status = 'CLOSED'),
     priority INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 3),
     retry_count INTEGER NOT NULL DEFAULT 0,
     max_retry_count INTEGER NOT NULL,
