@@ -120,8 +120,8 @@ uint32_t bs_feed_room(const struct bs_feed *f)
     uint32_t concurrency = f->conf->concurrency;
     uint32_t used = used_meanwhile(f);
     /* The next claim leaves only when this one is back: a stock of twice what is used meanwhile. */
-    uint32_t most = concurrency + BS_MIN(2 * used, 2 * concurrency);
-    uint32_t held_max = BS_MAX(4 * concurrency, (uint32_t)UNSETTLED_LEAST);
+    uint32_t most = concurrency + BS_MIN(3 * used, 4 * concurrency);
+    uint32_t held_max = BS_MAX(8 * concurrency, (uint32_t)UNSETTLED_LEAST);
     uint32_t room = less(most, f->claimed);
 
     /* Not while enough is here, and not for every single task of a stock: fewer, larger claims. */

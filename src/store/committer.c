@@ -167,8 +167,10 @@ static void set_health(struct bs_committer *c, bool healthy, const struct bs_err
 
 static void answer_batch(struct bs_committer *c)
 {
+    bs_mailbox_cork();
     for (struct bs_node *n = pop(&c->batch); n; n = pop(&c->batch))
         answer(work_of(n), BS_OK, NULL);
+    bs_mailbox_uncork();
 }
 
 /* Results of calls in flight must not be lost: the engine's work stays until it is done. */

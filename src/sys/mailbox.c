@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* The kernel's sleep does not count suspended time but the deadline does: look again this often. */
-enum { NAP_MAX_MS = 10000 };
+enum { NAP_MAX_MS = 10000, CORKED_MAX = 8 };
 
 static void lock(struct bs_mailbox *m)
 {
@@ -67,6 +67,36 @@ void bs_mailbox_wake(struct bs_mailbox *m)
     BS_ASSERT(n == (ssize_t)sizeof(one) || errno == EAGAIN);
 }
 
+/* Receivers to be woken when this thread uncorks. */
+static _Thread_local struct {
+    bool on;
+    uint32_t n;
+    struct bs_mailbox *sleepers[CORKED_MAX];
+} corked;
+
+void bs_mailbox_cork(void)
+{
+    BS_ASSERT(!corked.on);
+    corked.on = true;
+}
+
+void bs_mailbox_uncork(void)
+{
+    BS_ASSERT(corked.on);
+    corked.on = false;
+    for (uint32_t i = 0; i < corked.n; i++)
+        bs_mailbox_wake(corked.sleepers[i]);
+    corked.n = 0;
+}
+
+static void wake_up(struct bs_mailbox *m)
+{
+    if (corked.on && corked.n < CORKED_MAX)
+        corked.sleepers[corked.n++] = m;
+    else
+        bs_mailbox_wake(m);
+}
+
 bool bs_mailbox_send(struct bs_mailbox *m, uint32_t lane, struct bs_node *node)
 {
     BS_ASSERT(lane < m->lanes_n);
@@ -89,7 +119,7 @@ bool bs_mailbox_send(struct bs_mailbox *m, uint32_t lane, struct bs_node *node)
     m->sleeping = false;
     unlock(m);
     if (wake)
-        bs_mailbox_wake(m);
+        wake_up(m);
     return true;
 }
 

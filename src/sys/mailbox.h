@@ -47,3 +47,7 @@ void bs_mailbox_wait(struct bs_mailbox *m, int64_t until_us);
 BS_NODISCARD bool bs_mailbox_arm(struct bs_mailbox *m);
 void bs_mailbox_disarm(struct bs_mailbox *m);
 void bs_mailbox_wake(struct bs_mailbox *m);
+/* Between the two, this thread's sends wake nobody; the receivers that slept are woken once at the
+ * end. For who sends many messages at once. Not nested; the mailboxes must live until the end. */
+void bs_mailbox_cork(void);
+void bs_mailbox_uncork(void);
