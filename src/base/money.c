@@ -2,8 +2,8 @@
 #include "base/money.h"
 
 /* Currencies by their number of minor digits, each list in byte order. Units without minor digits
- * of their own (metals, bond units, XDR, XTS, "no currency") are not listed. ANG and BGN left the active list
- * in 2025 and 2026; refunds of older payments still carry them. */
+ * of their own (metals, bond units, XDR, XTS, "no currency") are not listed. ANG and BGN left the
+ * active list in 2025 and 2026; refunds of older payments still carry them. */
 static const char *const exponent_0 = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF "
                                       "XOF XPF ";
 static const char *const exponent_3 = "BHD IQD JOD KWD LYD OMR TND ";
