@@ -23,9 +23,9 @@ static int64_t own_ms(struct bs_time at)
     return BS_MIN(BS_MAX(ms, 0), TIME_MAX_MS);
 }
 
-/* Where the clock is not ahead of the last id, the next one stands in the same millisecond, or in the
- * following one when that is full or when the last id came from a node with a greater number: the
- * process before this one. */
+/* Where the clock is not ahead of the last id, the next one stands in the same millisecond, or in
+ * the following one when that is full or when the last id came from a node with a greater number:
+ * the process before this one. */
 static int64_t after(int64_t last, int64_t now_ms, int32_t node)
 {
     int64_t ms = last >> TIME_SHIFT;
