@@ -180,6 +180,65 @@ def a_store_whose_files_are_taken_away_takes_no_more():
             shutil.rmtree(server.folder, ignore_errors=True)
 
 
+def later(server, seconds):
+    """As if the server had run with a clock that was ahead: everything in its store is that much later."""
+    db, us = sqlite3.connect(server.store), int(seconds * 1_000_000)
+    for column in ("created_at", "updated_at", "next_execute_at", "due_at", "last_execute_at", "locked_at", "locked_until", "call_until"):
+        db.execute(f"UPDATE task SET {column} = {column} + ?", (us,))
+    for column in ("at", "claimed_at", "next_at"):
+        db.execute(f"UPDATE task_log SET {column} = {column} + ?", (us,))
+    db.execute("UPDATE meta SET value = value + ? WHERE name = 'time_high'", (us,))
+    for table, column in (("task", "id"), ("task_payload", "task_id"), ("request_key", "task_id"), ("effect_key", "task_id"), ("task_log", "task_id"),
+                          ("task_log", "id")):
+        db.execute(f"UPDATE {table} SET {column} = {column} + ?", ((us // 1000) << 22,))
+    db.commit()
+    db.close()
+
+
+@subset
+def a_clock_that_is_set_back_while_the_server_is_down_holds_nothing_up():
+    """A lease, a retry and a task that waits for its turn were written three hours ahead; ids, steps and signatures go on."""
+    with Shop(secret=SECRET) as shop:
+        server = Server(queue(shop, concurrency=1, call_timeout="2s", lease="4s", retry="{ delays: [1s], jitter: 0% }")).start()
+        client = server.client()
+        shop.behave("order-fails", "fail", "ok")
+        shop.behave("order-runs", "hang", "ok")
+        names = {"fails": accepted(client, submission("fails"))}
+        until(client, names["fails"], "RETRY")
+        names["runs"] = accepted(client, submission("runs"))
+        shop.wait_for(lambda calls: any(c["order_no"] == "order-runs" for c in calls))
+        accepted(client, submission("waits"))
+        eventually(lambda: rows(server, "SELECT 1 FROM meta WHERE name = 'time_high'"), what="the noted time")
+        server.kill()
+        later(server, 3 * 3600)
+        for n in range(4):  # each start has another node number in its ids
+            server.start()
+            accepted(client_again(server, client), submission(f"after-{n}"))
+            server.kill()
+        with server:
+            client = client_again(server, client)
+            for item in client.get("/v1/tasks").json["items"]:
+                until(client, item["task_no"], "SUCCESS", limit=25)
+                steps = [i["at"] for i in log_of(client, item["task_no"])]
+                equal(steps, sorted(steps))
+            newest = [t["request_id"] for t in client.get("/v1/tasks").json["items"]]
+            equal(newest, [f"req-after-{n}" for n in (3, 2, 1, 0)] + ["req-waits", "req-runs", "req-fails"])
+            assert server.events("clock.behind_store"), server.log()[-1000:]
+            equal({c["signed"] for c in shop.calls}, {True})
+
+
+def client_again(server, before):
+    return Client(server.port, before.token)
+
+
+def rows(server, sql):
+    db = sqlite3.connect(server.store, timeout=5)
+    try:
+        return db.execute(sql).fetchall()
+    finally:
+        db.close()
+
+
 @subset
 def sigterm_lets_calls_in_flight_finish_within_the_grace():
     """CASE 48, the generous half: 20 in flight, all finished, exit 0."""
