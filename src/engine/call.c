@@ -13,8 +13,8 @@ static void add_headers(struct bs_job *job, struct bs_headers *h)
 
     bs_header_add(h, "Content-Type", BS_STR("application/json"));
     bs_header_add(h, "Idempotency-Key", t->request_id);
-    bs_header_add(h, "Backstop-Fence", bs_arena_fmt(a, "%lld", (long long)t->lease_token));
-    bs_header_add(h, "Backstop-Attempt", bs_arena_fmt(a, "%d", t->attempt_no));
+    bs_header_add(h, "Backstop-Fence", bs_arena_i64(a, t->lease_token));
+    bs_header_add(h, "Backstop-Attempt", bs_arena_i64(a, t->attempt_no));
     bs_header_trace(h, t, job->executor->engine->options.seed);
     bs_header_sign(h, &job->conf->secret, t, bs_wall(clock), bs_buf_str(&job->body));
 }
