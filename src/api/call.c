@@ -207,8 +207,9 @@ static enum bs_problem refusal(int status, struct bs_str *ret_detail)
 {
     switch (status) {
     case 400:
-        *ret_detail =
-            BS_STR("its target (a NUL, a broken escape, no UTF-8) or its framing is wrong");
+        *ret_detail = BS_STR("its target (a NUL, a broken escape, no UTF-8, over 64 parameters) or "
+                             "its framing is wrong, or a "
+                             "header is there twice");
         return BS_PROBLEM_BAD_REQUEST;
     case 408:
         return BS_PROBLEM_TOO_SLOW;

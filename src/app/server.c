@@ -138,6 +138,10 @@ static bs_rc start_time(struct bs_server *s, struct bs_err *err)
     struct bs_task_page page = { 0 };
     struct bs_time high = BS_TIME_NONE;
 
+    /* One id of the year 2100 would leave none for the years before it. */
+    if (!bs_ids_fit(bs_now(s->clock)))
+        return bs_fail(err, BS_E_UNAVAILABLE,
+                       "this machine's clock is not between 2020 and 2084: set it");
     bs_ids_init(&s->ids, (int32_t)(bs_entropy_u64() % 1024));
     BS_TRY(bs_store_time_high(s->reader, &high, err));
     BS_TRY(bs_store_tasks(s->reader, &newest, &a, &page, err));

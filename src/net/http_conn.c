@@ -5,7 +5,10 @@
 #include "sys/files.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+
+enum { PARAMETERS_MAX = 64 };
 
 /* Only the server's thread writes the figures; others read them. */
 void bs_http_count(_Atomic uint32_t *n, int delta)
@@ -85,14 +88,28 @@ void bs_http_conn_notify(void *cls, struct MHD_Connection *mhd, void **socket_co
 }
 
 /* The request line is complete. On a kept-alive connection the headers' limit begins here. */
+/* The library stands still where its memory for parameters ends, until the time limit: so many are
+ * made one, in its own buffer, before it takes them apart. False: they were too many. */
+static bool join_parameters(char *uri)
+{
+    uint32_t n = 0;
+
+    for (const char *p = strchr(uri, '&'); p; p = strchr(p + 1, '&'))
+        n++;
+    if (n < PARAMETERS_MAX)
+        return true;
+    for (char *p = strchr(uri, '&'); p; p = strchr(p, '&'))
+        *p = '.';
+    return false;
+}
+
 void *bs_http_conn_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
     struct bs_http_server *s = cls;
     struct conn *c = bs_http_conn_of(mhd);
 
-    (void)uri;
     if (c) {
-        c->bad_uri = false;
+        c->bad_uri = !join_parameters((char *)(uintptr_t)uri);
         if (c->phase == PHASE_IDLE)
             bs_http_conn_enter(c, PHASE_HEADER, s->o.header_limit);
     }

@@ -115,7 +115,23 @@ static struct request *new_request(struct conn *c, const char *url, const char *
 struct framing {
     size_t length; /* SIZE_MAX: more than can be counted */
     uint32_t lengths, encodings;
+    uint32_t seen; /* bits of once[] */
+    bool twice;
 };
+
+/* Which of two is meant nobody can say; a proxy may have looked at the other one. */
+static const char *const once[] = { "Authorization", "Content-Type", "Idempotency-Key",
+                                    "Backstop-Operator" };
+
+static void note_once(struct framing *f, struct bs_str key)
+{
+    for (uint32_t i = 0; i < BS_COUNT(once); i++) {
+        if (bs_str_eq_nocase(key, bs_str_of(once[i]))) {
+            f->twice |= f->seen >> i & 1;
+            f->seen |= 1u << i;
+        }
+    }
+}
 
 static enum MHD_Result read_framing(void *cls, enum MHD_ValueKind kind, const char *name,
                                     size_t name_n, const char *value, size_t value_n)
@@ -133,13 +149,14 @@ static enum MHD_Result read_framing(void *cls, enum MHD_ValueKind kind, const ch
     } else if (bs_str_eq_nocase(key, BS_STR("Transfer-Encoding"))) {
         f->encodings++;
     }
+    note_once(f, key);
     return MHD_YES;
 }
 
 /* Two opinions about where a request ends would let one request hide in another behind a proxy. */
 static bool framing_is_clear(const struct framing *f)
 {
-    return f->lengths + f->encodings <= 1;
+    return f->lengths + f->encodings <= 1 && !f->twice;
 }
 
 static bool grow_body(struct request *r, size_t cap)

@@ -57,6 +57,14 @@ int64_t bs_ids_next(struct bs_ids *ids, struct bs_time now)
     return id;
 }
 
+bool bs_ids_fit(struct bs_time at)
+{
+    const int64_t years_ms = INT64_C(5) * 366 * 86400 * 1000;
+    int64_t ms = at.us / 1000 - EPOCH_MS;
+
+    return ms >= 0 && ms <= TIME_MAX_MS - years_ms;
+}
+
 int64_t bs_ids_floor(struct bs_time at)
 {
     return own_ms(at) * MS_UNIT;

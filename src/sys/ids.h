@@ -14,6 +14,8 @@ struct bs_ids {
 
 void bs_ids_init(struct bs_ids *ids, int32_t node);
 int64_t bs_ids_next(struct bs_ids *ids, struct bs_time now);
+/* Whether ids can be made of this instant, and for years after it. */
+bool bs_ids_fit(struct bs_time at);
 /* The smallest id of an instant, for time ranges over id order. */
 int64_t bs_ids_floor(struct bs_time at);
 struct bs_time bs_ids_time(int64_t id);

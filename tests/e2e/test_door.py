@@ -237,6 +237,29 @@ def the_idempotency_key_header_is_the_request_id():
         equal(client.post("/v1/tasks", {**body, "request_id": "other"}, headers={"Idempotency-Key": "key-1"}).status, 422)
 
 
+def a_header_that_says_two_things_is_refused():
+    with Shop() as shop, Server(queue(shop)) as server:
+        client, raw = server.client(), json.dumps(submission()).encode()
+        for name, first, second in (("Idempotency-Key", "req-1", "req-2"), ("Authorization", f"Bearer {client.token}", "Bearer x"),
+                                    ("Content-Type", "application/json", "text/plain")):
+            lines = {"Authorization": f"Bearer {client.token}", "Content-Type": "application/json", "Content-Length": len(raw), "Host": "x"}
+            lines.pop(name, None)
+            head = "".join(f"{k}: {v}\r\n" for k, v in lines.items()) + f"{name}: {first}\r\n{name.lower()}: {second}\r\n"
+            with socket.create_connection(("127.0.0.1", server.port), timeout=10) as s:
+                s.sendall(f"POST /v1/tasks HTTP/1.1\r\n{head}\r\n".encode() + raw)
+                reply = s.recv(65536)
+            equal((reply[:12], b"BAD_REQUEST" in reply), (b"HTTP/1.1 400", True), name)
+        equal(client.get("/v1/tasks").json["items"], [])
+
+
+def any_number_of_parameters_is_answered_at_once():
+    with Shop() as shop, Server(queue(shop)) as server:
+        client = server.client()
+        for n in (1, 60, 150, 1000, 3000):
+            began = time.monotonic()
+            equal((client.get("/v1/tasks?" + "a=b&" * n).status, time.monotonic() - began < 5), (400, True), str(n))
+
+
 def content_type_method_and_path_are_checked():
     with Shop() as shop, Server(queue(shop)) as server:
         client = server.client()

@@ -87,6 +87,16 @@ static void a_full_millisecond_borrows_from_the_next(void **state)
     assert_int_equal(bs_ids_next(&ids, ms(5)), INT64_C(5) << 22);
 }
 
+static void a_clock_outside_the_range_of_ids_is_known(void **state)
+{
+    (void)state;
+    assert_true(bs_ids_fit(ms(0)));
+    assert_false(bs_ids_fit(ms(-1)));
+    assert_false(bs_ids_fit(BS_TIME_NONE));
+    assert_true(bs_ids_fit((struct bs_time){ INT64_C(3597523200) * 1000000 }));  /* 2084-01-01 */
+    assert_false(bs_ids_fit((struct bs_time){ INT64_C(3723753600) * 1000000 })); /* 2088-01-01 */
+}
+
 static void no_id_is_zero(void **state)
 {
     struct bs_ids ids;
@@ -184,6 +194,7 @@ int main(void)
         cmocka_unit_test(ids_grow_when_the_clock_stands_or_steps_back),
         cmocka_unit_test(ids_grow_after_the_id_of_any_other_node),
         cmocka_unit_test(a_full_millisecond_borrows_from_the_next),
+        cmocka_unit_test(a_clock_outside_the_range_of_ids_is_known),
         cmocka_unit_test(no_id_is_zero),
         cmocka_unit_test(an_instant_has_a_smallest_id),
         cmocka_unit_test(four_threads_never_get_the_same_id),
