@@ -106,8 +106,8 @@ def a_damaged_a_newer_or_an_already_served_store_is_refused_in_clear_words():
         db.close()
         serve_fails(server, 3, "newer")
     with Server(queue(Nowhere)) as server:
-        second = Server(queue(Nowhere), folder=server.folder)
-        serve_fails(second, 3, "backstop.db")
+        second = Server(queue(Nowhere), extra=f"socket: {server.folder}/second.sock\n", folder=server.folder)
+        serve_fails(second, 3, "backstop.db", "in use")
         equal(Client(server.port).get("/healthz").status, 200)
 
 
