@@ -112,7 +112,8 @@ class Shop:
         key = base64.b64decode(self.secret[6:]) if self.secret.startswith("whsec_") else self.secret.encode()
         text = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
         want = "v1," + base64.b64encode(hmac.new(key, text, hashlib.sha256).digest()).decode()
-        return want in (headers.get("webhook-signature") or "").split(" ")
+        fresh = abs(time.time() - int(headers["webhook-timestamp"])) <= 300
+        return fresh and want in (headers.get("webhook-signature") or "").split(" ")
 
 
 class Server(ThreadingHTTPServer):

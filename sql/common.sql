@@ -10,6 +10,11 @@ UPDATE meta SET value = ?2 WHERE name = ?1
 -- name: meta_bump
 UPDATE meta SET value = value + 1 WHERE name = ?1
 
+-- Where store time has been, about: written anew when it is older than ?2, or nonsense (after ?3).
+-- name: time_high_set
+INSERT INTO meta (name, value) VALUES ('time_high', ?1)
+ON CONFLICT (name) DO UPDATE SET value = ?1 WHERE value NOT BETWEEN ?2 AND ?3
+
 -- The order is that of enum col in src/store/row.c.
 -- fragment: task_columns
 t.id, t.request_id, t.biz_type, t.merchant_no, t.biz_id, t.effect_key, t.serial_key, t.order_no,

@@ -1,6 +1,7 @@
 /* Checkpoints on their own thread. */
 #include "app/maintain.h"
 
+#include "sys/files.h"
 #include "sys/log.h"
 
 #include <sys/stat.h>
@@ -61,9 +62,11 @@ bs_rc bs_maintain_init(struct bs_maintain *m, const char *store_url, const char 
 {
     struct bs_store_options o = { .url = store_url, .mode = BS_STORE_READER };
     size_t cap = 1;
+    char real[4096];
 
     *m = (struct bs_maintain){ .actor = { .name = "maintain", .step = step } };
-    m->wal_path = bs_arena_fmt(a, "%s-wal", store_path).p;
+    BS_TRY(bs_path_real(store_path, real, sizeof(real), err)); /* the log stands beside the file */
+    m->wal_path = bs_arena_fmt(a, "%s-wal", real).p;
     if (!m->wal_path)
         return bs_fail(err, BS_E_NOMEM, "no memory for the maintenance thread");
     BS_TRY(bs_mailbox_init(&m->mailbox, &cap, 1, true, err));

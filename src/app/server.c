@@ -113,22 +113,39 @@ static bs_rc start_store(struct bs_server *s, struct bs_err *err)
     return bs_thread_start(&s->committer_thread, bs_committer_actor(s->committer), s->clock, err);
 }
 
+/* Store time does not go back through a restart: leases, due times and logs were written in it.
+ * What is further ahead than a day was written under a wrong clock and is not followed. */
+static void go_on_from(struct bs_time high, struct bs_clock *clock)
+{
+    struct bs_span behind = bs_time_diff(high, bs_now(clock));
+    bool followed = behind.us <= bs_time_high_trusted.us;
+
+    if (followed)
+        bs_clock_system_not_before(high);
+    if (behind.us > BS_SEC(60).us)
+        bs_log(BS_LOG_WARN, "clock.behind_store", BS_FN("seconds", behind.us / 1000000),
+               BS_FZ("message",
+                     followed ? "the clock was ahead, or is behind: the store's time goes on"
+                              : "the store has entries from the far future: the clock was wrong, "
+                                "or is; what is due then may have to be run by hand"));
+}
+
 /* Ids grow through a restart too: they begin after the newest task, whatever the clock says. */
-static bs_rc start_ids(struct bs_server *s, struct bs_err *err)
+static bs_rc start_time(struct bs_server *s, struct bs_err *err)
 {
     BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
     struct bs_task_filter newest = { .limit = 1 };
     struct bs_task_page page = { 0 };
+    struct bs_time high = BS_TIME_NONE;
 
     bs_ids_init(&s->ids, (int32_t)(bs_entropy_u64() % 1024));
+    BS_TRY(bs_store_time_high(s->reader, &high, err));
     BS_TRY(bs_store_tasks(s->reader, &newest, &a, &page, err));
-    if (page.n == 0)
-        return BS_OK;
-    atomic_store(&s->ids.last, page.items[0].id);
-    if (bs_time_before(bs_time_add(bs_now(s->clock), BS_SEC(60)), bs_ids_time(page.items[0].id)))
-        bs_log(BS_LOG_WARN, "clock.behind_store",
-               BS_FZ("message", "the newest task is from the future: this machine's clock is "
-                                "behind, or was ahead"));
+    if (page.n > 0) {
+        atomic_store(&s->ids.last, page.items[0].id);
+        high = bs_time_max(high, bs_ids_time(page.items[0].id));
+    }
+    go_on_from(high, s->clock);
     return BS_OK;
 }
 
@@ -241,7 +258,7 @@ static bs_rc start_quiet(struct bs_server *s, struct bs_err *err)
 {
     raise_descriptors();
     BS_TRY(start_store(s, err));
-    BS_TRY(start_ids(s, err));
+    BS_TRY(start_time(s, err));
     BS_TRY(start_engine(s, err));
     BS_TRY(start_pauses(s, err));
     return start_api(s, err);

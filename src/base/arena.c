@@ -2,6 +2,8 @@
  * overrun between neighbours is seen. */
 #include "base/arena.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -72,6 +74,13 @@ struct bs_str bs_arena_vfmt(struct bs_arena *a, const char *fmt, va_list args)
 
     BS_ASSERT(n >= 0);
     return bs_arena_str(a, (struct bs_str){ text, BS_MIN((size_t)n, sizeof(text) - 1) });
+}
+
+struct bs_str bs_arena_i64(struct bs_arena *a, int64_t v)
+{
+    char room[24];
+
+    return bs_arena_str(a, bs_i64_text(room, v));
 }
 
 struct bs_str bs_arena_fmt(struct bs_arena *a, const char *fmt, ...)

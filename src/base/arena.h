@@ -20,6 +20,8 @@ struct bs_arena {
 void *bs_arena_alloc(struct bs_arena *a, size_t size);
 /* A terminated copy; the slice excludes the terminator. On failure p is NULL and failed is set. */
 struct bs_str bs_arena_str(struct bs_arena *a, struct bs_str s);
+/* Decimal text. */
+struct bs_str bs_arena_i64(struct bs_arena *a, int64_t v);
 /* Formatted text of at most 1,024 bytes. */
 BS_PRINTF(2, 3) struct bs_str bs_arena_fmt(struct bs_arena *a, const char *fmt, ...);
 BS_PRINTF(2, 0) struct bs_str bs_arena_vfmt(struct bs_arena *a, const char *fmt, va_list args);

@@ -1,6 +1,8 @@
 /* Growing bytes with a maximum. */
 #include "base/buf.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,17 +50,9 @@ void bs_buf_addc(struct bs_buf *b, char c)
 
 void bs_buf_add_i64(struct bs_buf *b, int64_t v)
 {
-    char text[24];
-    char *p = text + sizeof(text);
-    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    char room[24];
 
-    do {
-        *--p = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest > 0);
-    if (v < 0)
-        *--p = '-';
-    bs_buf_add(b, (struct bs_str){ p, (size_t)(text + sizeof(text) - p) });
+    bs_buf_add(b, bs_i64_text(room, v));
 }
 
 void bs_buf_fmt(struct bs_buf *b, const char *fmt, ...)

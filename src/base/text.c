@@ -1,6 +1,20 @@
 /* Numbers, distances, base64 and hex. */
 #include "base/text.h"
 
+struct bs_str bs_i64_text(char room[24], int64_t v)
+{
+    char *p = room + 24;
+    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+
+    do {
+        *--p = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (v < 0)
+        *--p = '-';
+    return (struct bs_str){ p, (size_t)(room + 24 - p) };
+}
+
 bool bs_i64_parse(struct bs_str s, int64_t *ret)
 {
     bool negative = s.n > 0 && s.p[0] == '-';

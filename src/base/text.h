@@ -19,6 +19,8 @@ struct bs_str bs_utf8_cut(struct bs_str s, size_t max);
 struct bs_str bs_text_clean(struct bs_arena *a, struct bs_str raw, size_t max);
 /* Decimal digits with an optional '-', nothing else, within 64 bits. */
 bool bs_i64_parse(struct bs_str s, int64_t *ret);
+/* Decimal text of v, at the end of room. */
+struct bs_str bs_i64_text(char room[24], int64_t v);
 /* For logs: hides card-like runs (12–19 digits that pass Luhn, blanks and dashes between allowed;
  * all but the first 6 and last 4 become *) and phone-like runs (11 digits that begin with 1[3-9];
  * the middle 4–8 become *). */

@@ -7,7 +7,7 @@
 #include "core/policy.h"
 #include "core/task.h"
 
-/* The handler's own JSON reply, read by whoever has a JSON reader (jansson); valid false: not such
+/* The handler's own JSON reply, read by whoever has a JSON reader; valid false: not such
  * an object. */
 struct bs_reply {
     bool valid;

@@ -2,9 +2,11 @@
 #include "db/sqlite.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { MAGIC = 0x53514c33, STEPS_BETWEEN_LOOKS = 4000 };
@@ -19,6 +21,8 @@ struct sqlite_db {
     uint32_t open_n;
     bool first_row[BS_SQL_COUNT]; /* run stands on its first row, which next has not given yet */
     const struct bs_dialect *dialect;
+    ino_t log_ino;       /* of the write-ahead log of this connection; 0: not seen yet */
+    bool gone;           /* writer: the file or its log was moved, removed or replaced; for good */
     int64_t deadline_us; /* reader: when the running statement is stopped */
 };
 
@@ -97,6 +101,7 @@ static void disconnect(struct sqlite_db *d)
     }
     sqlite3_close(d->conn);
     d->conn = NULL;
+    d->log_ino = 0;
     d->open_n = 0;
 }
 
@@ -161,6 +166,49 @@ static bs_rc connect(struct sqlite_db *d, struct bs_err *err)
     if (rc != BS_OK)
         disconnect(d);
     return rc;
+}
+
+/* ---- the files under it ---- */
+
+/* SQLite knows it of the database file only. */
+static bool log_has_moved(struct sqlite_db *d)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int n = snprintf(path, sizeof(path), "%s-wal", d->options.path);
+
+    if (n >= (int)sizeof(path) || stat(path, &st) != 0)
+        return d->log_ino != 0;
+    if (d->log_ino == 0)
+        d->log_ino = st.st_ino;
+    return d->log_ino != st.st_ino;
+}
+
+static bool files_are_there(struct sqlite_db *d)
+{
+    int moved = 0;
+
+    sqlite3_file_control(d->conn, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return !moved && !log_has_moved(d);
+}
+
+static bs_rc fail_gone(struct bs_err *err)
+{
+    return bs_fail(err, BS_E_UNAVAILABLE,
+                   "the store's file or its write-ahead log was moved, removed or replaced while "
+                   "in use: stop the server, put back the right files, start it again");
+}
+
+/* What was committed into files without a name is lost at the end of the process. The log may be
+ * all that is missing: then its frames still get into the file. */
+static bs_rc give_up(struct sqlite_db *d, struct bs_err *err)
+{
+    d->gone = true;
+    sqlite3_wal_checkpoint_v2(d->conn, NULL, SQLITE_CHECKPOINT_FULL, NULL, NULL);
+    BS_IGNORE(fail_gone(err), "it is told as unknown");
+    if (err)
+        err->rc = BS_E_UNKNOWN;
+    return BS_E_UNKNOWN;
 }
 
 /* ---- statements ---- */
@@ -337,6 +385,8 @@ static bs_rc sqlite_begin(struct bs_db *db, struct bs_err *err)
 {
     struct sqlite_db *d = self(db);
 
+    if (d->gone)
+        return fail_gone(err);
     BS_TRY(connect(d, err));
     return exec(d, d->options.reader ? "BEGIN" : "BEGIN IMMEDIATE", err);
 }
@@ -363,7 +413,7 @@ static bs_rc sqlite_commit(struct bs_db *db, struct bs_err *err)
     end_all(d);
     int code = sqlite3_exec(d->conn, "COMMIT", NULL, NULL, NULL);
     if (code == SQLITE_OK)
-        return BS_OK;
+        return d->options.reader || files_are_there(d) ? BS_OK : give_up(d, err);
     bs_rc rc = fail(d, code, "commit", err);
     if ((code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CORRUPT) {
         disconnect(d);

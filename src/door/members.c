@@ -2,6 +2,7 @@
 #include "door/door.h"
 
 #include "base/text.h"
+#include "json/unescape.h"
 
 enum { NAME_SHOWN_MAX = 64 };
 
@@ -141,6 +142,13 @@ static void put(const struct bs_member *m, const struct bs_json_member *got, voi
     }
 }
 
+/* Identifiers are compared byte for byte: what has no bytes of its own is not made into another. */
+static bool is_no_text(const struct bs_member *m, const struct bs_json_member *got)
+{
+    return (m->kind == BS_MEMBER_TEXT || m->kind == BS_MEMBER_DIGITS) &&
+           got->type == BS_JSON_STRING && bs_json_is_lossy(got->raw);
+}
+
 void bs_members_read(const struct bs_json_object *o, const struct bs_member *table, uint32_t n,
                      void *into, struct bs_arena *a, struct bs_field_errors *errors)
 {
@@ -158,6 +166,9 @@ void bs_members_read(const struct bs_json_object *o, const struct bs_member *tab
             bs_field_error_add(errors, a, m->name.p, "DUPLICATE_MEMBER", "given twice");
         else if (!fits(m->kind, got->type))
             bs_field_error_add(errors, a, m->name.p, "WRONG_TYPE", "%s", wanted(m->kind));
+        else if (is_no_text(m, got))
+            bs_field_error_add(errors, a, m->name.p, "BAD_UTF8",
+                               "has half of a surrogate pair, which is no character");
         else
             put(m, got, into, a, errors);
         seen |= bit;

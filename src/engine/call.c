@@ -5,17 +5,18 @@
 
 #include "sys/log.h"
 
-static void add_headers(struct bs_job *job, struct bs_headers *h, struct bs_time now)
+static void add_headers(struct bs_job *job, struct bs_headers *h)
 {
+    struct bs_clock *clock = job->executor->engine->options.clock;
     const struct bs_task *t = bs_job_task(job);
     struct bs_arena *a = &job->leased->arena;
 
     bs_header_add(h, "Content-Type", BS_STR("application/json"));
     bs_header_add(h, "Idempotency-Key", t->request_id);
-    bs_header_add(h, "Backstop-Fence", bs_arena_fmt(a, "%lld", (long long)t->lease_token));
-    bs_header_add(h, "Backstop-Attempt", bs_arena_fmt(a, "%d", t->attempt_no));
+    bs_header_add(h, "Backstop-Fence", bs_arena_i64(a, t->lease_token));
+    bs_header_add(h, "Backstop-Attempt", bs_arena_i64(a, t->attempt_no));
     bs_header_trace(h, t, job->executor->engine->options.seed);
-    bs_header_sign(h, &job->conf->secret, t, now, bs_buf_str(&job->body));
+    bs_header_sign(h, &job->conf->secret, t, bs_wall(clock), bs_buf_str(&job->body));
 }
 
 static bs_rc fill_call(struct bs_job *job, struct bs_time now)
@@ -30,7 +31,7 @@ static bs_rc fill_call(struct bs_job *job, struct bs_time now)
     job->body.max = BS_REQUEST_BODY_MAX;
     bs_buf_reset(&job->body);
     BS_TRY(bs_request_body(&job->body, bs_job_task(job), job->order, NULL));
-    add_headers(job, &h, now);
+    add_headers(job, &h);
     job->call = (struct bs_call){
         .method = "POST",
         .url = bs_arena_str(a, conf->handler_url).p,

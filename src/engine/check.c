@@ -28,7 +28,7 @@ static void fill_look(struct bs_job *job, const char *url, struct bs_time now)
     if (!conf->renew)
         timeout = BS_US(BS_MIN(timeout.us, bs_job_left(job, now).us));
     bs_header_trace(&h, bs_job_task(job), e->options.seed);
-    bs_header_sign(&h, &conf->secret, bs_job_task(job), now, BS_STR(""));
+    bs_header_sign(&h, &conf->secret, bs_job_task(job), bs_wall(e->options.clock), BS_STR(""));
     job->call = (struct bs_call){
         .method = "GET",
         .url = url,

@@ -8,7 +8,7 @@
 
 struct bs_str bs_task_no(struct bs_arena *a, int64_t id)
 {
-    return bs_arena_fmt(a, "%lld", (long long)id);
+    return bs_arena_i64(a, id);
 }
 
 /* ---- URL */
@@ -116,20 +116,42 @@ static void add_line(struct bs_headers *h, const char *line)
         h->items[h->n++] = line;
 }
 
-void bs_header_add(struct bs_headers *h, const char *name, struct bs_str value)
+static bool is_printable(struct bs_str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < 0x20 || s.p[i] > 0x7e)
+            return false;
+    return true;
+}
+
+/* What no header line may hold, percent-encoded. */
+static struct bs_str encoded(struct bs_arena *a, struct bs_str value)
 {
     BS_CLEANUP(bs_buf_free) struct bs_buf b = { .max = 1024 };
 
-    bs_buf_addz(&b, name);
-    bs_buf_addz(&b, ": ");
     for (size_t i = 0; i < value.n; i++) {
         if (value.p[i] >= 0x20 && value.p[i] <= 0x7e)
             bs_buf_addc(&b, value.p[i]);
         else
             add_encoded(&b, value.p[i]);
     }
-    h->arena->failed |= b.failed;
-    add_line(h, bs_arena_str(h->arena, bs_buf_str(&b)).p);
+    a->failed |= b.failed;
+    return bs_arena_str(a, bs_buf_str(&b));
+}
+
+void bs_header_add(struct bs_headers *h, const char *name, struct bs_str value)
+{
+    size_t n = strlen(name);
+    struct bs_str v = is_printable(value) ? value : encoded(h->arena, value);
+    char *line = bs_arena_alloc(h->arena, n + 2 + v.n + 1);
+
+    if (!line)
+        return;
+    memcpy(line, name, n);
+    memcpy(line + n, ": ", 2);
+    if (v.n)
+        memcpy(line + n + 2, v.p, v.n);
+    add_line(h, line);
 }
 
 /* Every number of a trace must have a bit set. */
@@ -157,10 +179,10 @@ void bs_header_sign(struct bs_headers *h, const struct bs_secret *secret, const 
 {
     BS_CLEANUP(bs_buf_free) struct bs_buf signature = { .max = 128 };
     struct bs_str id = bs_task_no(h->arena, t->id);
-    long long at = (long long)(now.us / 1000000);
+    int64_t at = now.us / 1000000;
 
     bs_header_add(h, "webhook-id", id);
-    add_line(h, bs_arena_fmt(h->arena, "webhook-timestamp: %lld", at).p);
+    bs_header_add(h, "webhook-timestamp", bs_arena_i64(h->arena, at));
     if (!secret->bytes.p)
         return;
     bs_webhook_sign(&signature, secret, id, at, body);

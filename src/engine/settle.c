@@ -142,6 +142,8 @@ static void log_settled(const struct bs_job *job)
     const struct bs_task *t = bs_job_task(job);
     struct bs_arena *a = &job->leased->arena;
 
+    if (!bs_log_wants(BS_LOG_INFO))
+        return;
     bs_log(BS_LOG_INFO, "task.settled", BS_F("task_no", bs_task_no(a, t->id)),
            BS_F("biz_type", t->biz_type), BS_F("order_no", t->order_no),
            BS_F("request_id", t->request_id), BS_FN("attempt", t->attempt_no),

@@ -79,6 +79,26 @@ static size_t put_escape(char *out, struct bs_str s, size_t *n)
     return used;
 }
 
+bool bs_json_is_lossy(struct bs_str raw)
+{
+    const char *end = raw.p + raw.n;
+    const char *at = memchr(raw.p, '\\', raw.n);
+
+    while (at) {
+        uint32_t c = 0;
+        size_t used = 2;
+
+        if (at[1] == 'u') {
+            used += code_point((struct bs_str){ at + 2, (size_t)(end - at) - 2 }, &c);
+            if (c == REPLACEMENT && hex4(at + 2) != REPLACEMENT)
+                return true;
+        }
+        at += used;
+        at = memchr(at, '\\', (size_t)(end - at));
+    }
+    return false;
+}
+
 struct bs_str bs_json_unescape(struct bs_arena *a, struct bs_str raw)
 {
     BS_ASSERT(raw.n >= 2 && raw.p[0] == '"' && raw.p[raw.n - 1] == '"');

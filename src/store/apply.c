@@ -128,6 +128,7 @@ static void forget(struct bs_store *s, struct bs_op *const *ops, uint32_t n)
 
 static bs_rc in_transaction(struct bs_store *s, uint32_t n, struct bs_err *err)
 {
+    BS_TRY(store_keep_lock(s, err));
     BS_TRY(s->db->ops->begin(s->db, err));
     BS_TRY(apply_all(s, n, err));
 #ifdef BS_PLANTED

@@ -111,6 +111,7 @@ static bs_rc scan(struct claim *c, enum bs_sql sql, int32_t priority, uint32_t l
             return BS_OK;
         }
         BS_TRY(load(cols, tail, err));
+        BS_ASSERT(*tail);
         tail = &(*tail)->next;
     }
 }
@@ -197,6 +198,7 @@ static bs_rc claim_again(struct claim *c, struct bs_err *err)
         if (!more)
             return BS_OK;
         BS_TRY(load(cols, c->tail, err));
+        BS_ASSERT(*c->tail);
         c->tail = &(*c->tail)->next;
         q->ret_n++;
     }

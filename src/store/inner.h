@@ -36,7 +36,8 @@ struct bs_store {
     uint32_t magic;
     enum bs_store_mode mode;
     struct bs_db *db;
-    int lock_fd; /* -1: none */
+    int lock_fd;     /* -1: none */
+    char *lock_path; /* NULL: none */
     int32_t version;
     struct stats stats;
     struct bs_hints hints; /* of the last committed apply; while one runs, of that one */
@@ -74,6 +75,8 @@ static inline bs_rc next(struct bs_store *s, enum bs_sql sql, struct bs_val *col
 
 /* The one row of a statement that has at most one; *ret_found false: none. cols live until the next
  * run of the same statement. */
+/* Before a transaction: the lock file is still the one that this process holds. */
+BS_NODISCARD bs_rc store_keep_lock(struct bs_store *s, struct bs_err *err);
 BS_NODISCARD bs_rc store_one(struct bs_store *s, enum bs_sql sql, const struct bs_val *args,
                              uint32_t n, struct bs_val *cols, uint32_t cols_n, bool *ret_found,
                              struct bs_err *err);

@@ -159,6 +159,18 @@ static bs_rc complete_queue(struct bs_store *s, struct bs_arena *a, struct bs_qu
     return oldest_of(s, BS_SQL_DUE_NEXT_SUSPECT, q, err);
 }
 
+bs_rc bs_store_time_high(struct bs_store *s, struct bs_time *ret, struct bs_err *err)
+{
+    BS_CLEANUP(end_reading) struct reading r = { .s = s };
+    struct bs_val value[1] = { bs_i64(0) };
+    bool found = false;
+
+    BS_TRY(begin_reading(&r, err));
+    BS_TRY(ONE(s, BS_SQL_META_GET, value, &found, err, bs_text(BS_STR("time_high"))));
+    *ret = (struct bs_time){ found ? value[0].i : 0 };
+    return BS_OK;
+}
+
 bs_rc bs_store_queues(struct bs_store *s, struct bs_arena *a, struct bs_queue_row **ret,
                       uint32_t *ret_n, struct bs_err *err)
 {

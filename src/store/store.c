@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { APPLICATION_ID = 1112757328, PATH_MAX_BYTES = 1024, CHECKED_BYTES_MAX = 64 << 20 };
@@ -130,26 +132,66 @@ static void make_private(const char *file)
         close(fd);
 }
 
+/* SQLite names its log after the file: under two names there would be two logs for one file. */
+static bs_rc refuse_many_names(const char *file, struct bs_err *err)
+{
+    struct stat st;
+
+    if (stat(file, &st) == 0 && st.st_nlink > 1)
+        return bs_fail(err, BS_E_REFUSED, "%.150s has %u names (hard links); keep one of them",
+                       file, (unsigned)st.st_nlink);
+    return BS_OK;
+}
+
+/* Whoever took the lock file away may have let another in: then this process writes no more. */
+bs_rc store_keep_lock(struct bs_store *s, struct bs_err *err)
+{
+    int fd = -1;
+
+    if (s->lock_fd < 0 || bs_file_is(s->lock_path, s->lock_fd))
+        return BS_OK;
+    bs_rc rc = bs_file_lock(s->lock_path, &fd, err);
+    if (rc != BS_OK)
+        return bs_fail(err, BS_E_UNAVAILABLE, "%.150s was removed and cannot be taken again",
+                       s->lock_path);
+    close(s->lock_fd);
+    s->lock_fd = fd;
+    return BS_OK;
+}
+
+static bs_rc take_lock(struct bs_store *s, const char *file, struct bs_err *err)
+{
+    char lock[PATH_MAX_BYTES + 8];
+
+    snprintf(lock, sizeof(lock), "%s.lock", file);
+    s->lock_path = strdup(lock);
+    if (!s->lock_path)
+        return bs_fail(err, BS_E_NOMEM, "no memory for a path");
+    BS_TRY(refuse_many_names(file, err));
+    bs_rc rc = bs_file_lock(lock, &s->lock_fd, err);
+    if (rc == BS_E_REFUSED)
+        return bs_fail(err, rc, "%s is in use by another Backstop process", file);
+    return rc;
+}
+
 static bs_rc open_sqlite(struct bs_store *s, const struct bs_store_options *o, struct bs_str path,
                          struct bs_err *err)
 {
-    char file[PATH_MAX_BYTES], lock[PATH_MAX_BYTES + 8];
+    char given[PATH_MAX_BYTES], file[PATH_MAX_BYTES];
     struct bs_sqlite_options so = { .path = file,
                                     .reader = o->mode == BS_STORE_READER,
                                     .cache_kib = o->cache_kib,
                                     .read_limit_us = o->read_limit.us };
 
-    if (path.n == 0 || path.n >= sizeof(file))
+    if (path.n == 0 || path.n >= sizeof(given))
         return bs_fail(err, BS_E_INVALID, "the store's path must have 1 to %d bytes",
                        PATH_MAX_BYTES - 1);
-    snprintf(file, sizeof(file), "%.*s", BS_STR_FMT(path));
+    snprintf(given, sizeof(given), "%.*s", BS_STR_FMT(path));
+    if (o->mode == BS_STORE_WRITER)
+        BS_TRY(bs_folder_of(given, err));
+    BS_TRY(bs_path_real(given, file, sizeof(file), err));
     if (o->mode == BS_STORE_WRITER) {
-        snprintf(lock, sizeof(lock), "%s.lock", file);
-        BS_TRY(bs_folder_of(file, err));
-        bs_rc rc = bs_file_lock(lock, &s->lock_fd, err);
-        if (rc == BS_E_REFUSED)
-            return bs_fail(err, rc, "%s is in use by another Backstop process", file);
-        BS_TRY(rc);
+        BS_TRY(take_lock(s, file, err));
         make_private(file);
     }
     bs_rc rc = bs_sqlite_open(&so, &s->db, err);
@@ -201,6 +243,7 @@ void bs_store_close(struct bs_store *s)
         s->db->ops->close(s->db);
     if (s->lock_fd >= 0)
         close(s->lock_fd);
+    free(s->lock_path);
     bs_arena_free(&s->scratch);
     free(s->order);
     s->magic = 0;

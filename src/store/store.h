@@ -266,6 +266,12 @@ struct bs_stat_row {
 BS_NODISCARD bs_rc bs_store_stats(struct bs_store *s, struct bs_arena *a, struct bs_stat_row **ret,
                                   uint32_t *ret_n, struct bs_err *err);
 
+/* The latest instant that the store knows of, to a few seconds; 0: of none. Store time goes on from
+ * it after a restart, unless it is more than bs_time_high_trusted ahead: then some clock was wrong.
+ */
+BS_NODISCARD bs_rc bs_store_time_high(struct bs_store *s, struct bs_time *ret, struct bs_err *err);
+static const struct bs_span bs_time_high_trusted = { INT64_C(86400) * 1000000 };
+
 struct bs_queue_row {
     struct bs_str biz_type;
     bool paused;

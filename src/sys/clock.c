@@ -38,9 +38,21 @@ static struct bs_time system_now(struct bs_clock *c)
     return bs_slew_now(&slew, boot_us);
 }
 
+static struct bs_time system_wall(struct bs_clock *c)
+{
+    (void)c;
+    return (struct bs_time){ read_us(CLOCK_REALTIME) };
+}
+
+void bs_clock_system_not_before(struct bs_time at)
+{
+    (void)bs_clock_system();
+    bs_slew_not_before(&slew, read_us(CLOCK_BOOTTIME), at);
+}
+
 struct bs_clock *bs_clock_system(void)
 {
-    static struct bs_clock clock = { system_now };
+    static struct bs_clock clock = { system_now, system_wall };
     int failed = pthread_once(&slew_once, start_slew);
 
     BS_ASSERT(failed == 0);
@@ -54,5 +66,5 @@ static struct bs_time manual_now(struct bs_clock *c)
 
 void bs_clock_manual_init(struct bs_clock_manual *c, struct bs_time at)
 {
-    *c = (struct bs_clock_manual){ .base = { manual_now }, .at = at };
+    *c = (struct bs_clock_manual){ .base = { .now = manual_now }, .at = at };
 }

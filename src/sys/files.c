@@ -5,6 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -102,6 +105,47 @@ bs_rc bs_folder_of(const char *path, struct bs_err *err)
     if (!S_ISDIR(st.st_mode))
         return bs_fail(err, BS_E_UNAVAILABLE, "%.150s is not a folder", folder);
     return BS_OK;
+}
+
+static bs_rc put_path(const char *folder, const char *name, char *ret, size_t size,
+                      struct bs_err *err)
+{
+    const char *between = *name && strcmp(folder, "/") != 0 ? "/" : "";
+    size_t n = strlen(folder) + strlen(between) + strlen(name);
+
+    if (n >= size)
+        return bs_fail(err, BS_E_LIMIT, "the path is longer than %zu bytes: %.150s", size - 1,
+                       folder);
+    snprintf(ret, size, "%s%s%s", folder, between, name);
+    return BS_OK;
+}
+
+bs_rc bs_path_real(const char *path, char *ret, size_t size, struct bs_err *err)
+{
+    char real[PATH_MAX], folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) : 0;
+    struct stat st;
+
+    if (realpath(path, real))
+        return put_path(real, "", ret, size, err);
+    if (errno != ENOENT || lstat(path, &st) == 0)
+        return fail_errno(err, BS_E_UNAVAILABLE, "follow", path);
+    if (n >= sizeof(folder))
+        return bs_fail(err, BS_E_LIMIT, "the path is longer than %zu bytes", sizeof(folder) - 1);
+    memcpy(folder, path, n);
+    folder[n] = '\0';
+    if (!realpath(n ? folder : slash ? "/" : ".", real))
+        return fail_errno(err, BS_E_UNAVAILABLE, "find the folder of", path);
+    return put_path(real, slash ? slash + 1 : path, ret, size, err);
+}
+
+bool bs_file_is(const char *path, int fd)
+{
+    struct stat named, opened;
+
+    return stat(path, &named) == 0 && fstat(fd, &opened) == 0 && named.st_dev == opened.st_dev &&
+           named.st_ino == opened.st_ino;
 }
 
 bool bs_peer_uid(int fd, uint32_t *ret_uid)

@@ -23,22 +23,25 @@ static int64_t own_ms(struct bs_time at)
     return BS_MIN(BS_MAX(ms, 0), TIME_MAX_MS);
 }
 
+/* Where the clock is not ahead of the last id, the next one stands in the same millisecond, or in
+ * the following one when that is full or when the last id came from a node with a greater number:
+ * the process before this one. */
 static int64_t after(int64_t last, int64_t now_ms, int32_t node)
 {
     int64_t ms = last >> TIME_SHIFT;
-    int64_t sequence = last & SEQUENCE_MAX;
+    int64_t own = (int64_t)node << SEQUENCE_BITS;
+    int64_t sequence = (last & SEQUENCE_MAX) + 1;
 
     if (now_ms > ms) {
         ms = now_ms;
         sequence = 0;
-    } else if (sequence < SEQUENCE_MAX) {
-        sequence++;
-    } else {
+    }
+    if (sequence > SEQUENCE_MAX || (ms * MS_UNIT | own | sequence) <= last) {
         ms++;
         sequence = 0;
     }
     BS_ASSERT(ms <= TIME_MAX_MS);
-    return ms * MS_UNIT | (int64_t)node << SEQUENCE_BITS | sequence;
+    return ms * MS_UNIT | own | sequence;
 }
 
 int64_t bs_ids_next(struct bs_ids *ids, struct bs_time now)

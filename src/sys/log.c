@@ -23,6 +23,11 @@ void bs_log_setup(int fd, int form, enum bs_log_level least)
     atomic_store(&least_level, (int)least);
 }
 
+bool bs_log_wants(enum bs_log_level level)
+{
+    return (int)level >= atomic_load(&least_level);
+}
+
 static bool is_json(void)
 {
     int form = atomic_load(&out_form);

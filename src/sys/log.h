@@ -26,6 +26,8 @@ static inline struct bs_str bs_log_text(struct bs_str s)
 /* fd: normally 2. Form: 0 by isatty, 1 JSON, 2 readable. Before the first call: stderr, by isatty,
  * INFO. */
 void bs_log_setup(int fd, int form, enum bs_log_level least);
+/* Whether such an event would be written, for who would have to make its texts first. */
+bool bs_log_wants(enum bs_log_level level);
 void bs_log_event(enum bs_log_level level, const char *event, const struct bs_log_field *fields,
                   size_t n);
 /* bs_log(BS_LOG_INFO, "task.settled", BS_F("task_no", no), BS_FN("attempt", 3)); times and ids as

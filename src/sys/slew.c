@@ -28,6 +28,14 @@ void bs_slew_correct(struct bs_slew *s, int64_t boot_us, int64_t wall_us)
     atomic_fetch_add(&s->offset_us, BS_MIN(BS_MAX(wanted, -most), most));
 }
 
+void bs_slew_not_before(struct bs_slew *s, int64_t boot_us, struct bs_time at)
+{
+    int64_t behind = at.us - boot_us - atomic_load(&s->offset_us);
+
+    if (behind > 0)
+        atomic_fetch_add(&s->offset_us, behind);
+}
+
 struct bs_time bs_slew_now(struct bs_slew *s, int64_t boot_us)
 {
     int64_t now = boot_us + atomic_load(&s->offset_us);

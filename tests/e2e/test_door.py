@@ -259,6 +259,18 @@ def identifiers_are_bytes():
             equal([(t["task_no"], t["order_no"]) for t in found], [(no, v)])
 
 
+def half_of_a_surrogate_pair_is_no_identifier():
+    """Two of them would become the same replacement character, and two effects one."""
+    with Shop() as shop, Server(queue(shop)) as server:
+        client = server.client()
+        for member in ("biz_id", "order_no", "effect_key", "channel_trade_no"):
+            body = json.dumps(submission("s", **{member: "\ud800"})).encode()
+            reply = client.call("POST", "/v1/tasks", raw=body)
+            equal((reply.status, [(e["field"], e["code"]) for e in reply.json.get("errors", [])]), (422, [(member, "BAD_UTF8")]), reply.raw)
+        equal(client.call("POST", "/v1/tasks", raw=json.dumps(submission("p", biz_id="\U0001f600", payload="\ud800")).encode()).status, 201)
+        equal(client.get("/v1/tasks").json["items"][0]["biz_id"], "\U0001f600")
+
+
 def the_idempotency_key_header_is_the_request_id():
     with Shop() as shop, Server(queue(shop)) as server:
         client = server.client()

@@ -1,6 +1,7 @@
 """The process: start and refusals, signals, a failing store, a handler that kills the server."""
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -109,6 +110,133 @@ def a_damaged_a_newer_or_an_already_served_store_is_refused_in_clear_words():
         second = Server(queue(Nowhere), extra=f"socket: {server.folder}/second.sock\n", folder=server.folder)
         serve_fails(second, 3, "backstop.db", "in use")
         equal(Client(server.port).get("/healthz").status, 200)
+
+
+@subset
+def a_store_is_served_once_by_whatever_path_it_is_named():
+    with Server(queue(Nowhere)) as server:
+        os.symlink(server.store, os.path.join(server.folder, "symbolic.db"))
+        os.link(server.store, os.path.join(server.folder, "hard.db"))
+        for name in ("symbolic.db", "hard.db"):
+            second = Server(queue(Nowhere), folder=server.folder)
+            second.store, second.config = os.path.join(server.folder, name), os.path.join(server.folder, f"{name}.yaml")
+            second.write_config(queue(Nowhere), f"socket: {server.folder}/{name}.sock\n")
+            serve_fails(second, 3, name if name == "hard.db" else "backstop.db")
+            equal(second.cli("token", "add", f"by-{name}", "--role", "admin", check=False)[0], 3, name)
+        os.unlink(os.path.join(server.folder, "hard.db"))
+        os.unlink(server.store + ".lock")
+        eventually(lambda: os.path.exists(server.store + ".lock"), what="the lock")
+        serve_fails(Server(queue(Nowhere), folder=server.folder), 3, "backstop.db")
+        accepted(server.client(), submission())
+
+
+def a_store_under_a_symbolic_link_is_looked_after():
+    with prepared(queue(Nowhere)) as server:
+        os.mkdir(os.path.join(server.folder, "elsewhere"))
+        os.symlink(os.path.join(server.folder, "elsewhere", "real.db"), server.store)
+        serve_fails(server, 1, "backstop.db")  # a link to nothing
+        os.unlink(server.store)
+        server.cli("migrate")
+        os.rename(server.store, os.path.join(server.folder, "elsewhere", "real.db"))
+        os.symlink(os.path.join(server.folder, "elsewhere", "real.db"), server.store)
+        with server:
+            accepted(server.client(), submission())
+            eventually(lambda: re.search(r"^backstop_wal_bytes [1-9]", Client(server.port).get("/metrics").raw.decode(), re.M),
+                       what="the log's size")
+
+
+@subset
+def a_store_whose_files_are_taken_away_takes_no_more():
+    """What is written into a file without a name is gone at the end of the process: it is never acknowledged."""
+    def removed(server):
+        for ending in ("", "-wal", "-shm"):
+            os.unlink(server.store + ending)
+
+    def replaced(server):
+        db = sqlite3.connect(server.store, timeout=5)
+        db.execute(f"VACUUM INTO '{server.store}.copy'")
+        db.close()
+        os.rename(server.store + ".copy", server.store)
+
+    def without_log(server):
+        os.unlink(server.store + "-wal")
+
+    for harm in (removed, replaced, without_log):
+        server = Server(queue(Nowhere)).start()
+        try:
+            client = server.client()
+            first = accepted(client, submission("before"))
+            harm(server)
+            equal(client.post("/v1/tasks", submission("after")).status, 503, harm.__name__)
+            eventually(lambda: Client(server.port).get("/readyz").status == 503, what=harm.__name__)
+            equal(client.post("/v1/tasks", submission("after")).status, 503, harm.__name__)
+            assert any("removed or replaced" in e["message"] for e in server.events("store.failing")), server.log()[-2000:]
+            server.kill()
+            if harm is without_log:
+                server.start()
+                task(Client(server.port, client.token), first)
+        finally:
+            server.kill()
+            shutil.rmtree(server.folder, ignore_errors=True)
+
+
+def later(server, seconds):
+    """As if the server had run with a clock that was ahead: everything in its store is that much later."""
+    db, us = sqlite3.connect(server.store), int(seconds * 1_000_000)
+    for column in ("created_at", "updated_at", "next_execute_at", "due_at", "last_execute_at", "locked_at", "locked_until", "call_until"):
+        db.execute(f"UPDATE task SET {column} = {column} + ?", (us,))
+    for column in ("at", "claimed_at", "next_at"):
+        db.execute(f"UPDATE task_log SET {column} = {column} + ?", (us,))
+    db.execute("UPDATE meta SET value = value + ? WHERE name = 'time_high'", (us,))
+    for table, column in (("task", "id"), ("task_payload", "task_id"), ("request_key", "task_id"), ("effect_key", "task_id"), ("task_log", "task_id"),
+                          ("task_log", "id")):
+        db.execute(f"UPDATE {table} SET {column} = {column} + ?", ((us // 1000) << 22,))
+    db.commit()
+    db.close()
+
+
+@subset
+def a_clock_that_is_set_back_while_the_server_is_down_holds_nothing_up():
+    """A lease, a retry and a task that waits for its turn were written three hours ahead; ids, steps and signatures go on."""
+    with Shop(secret=SECRET) as shop:
+        server = Server(queue(shop, concurrency=1, call_timeout="2s", lease="4s", retry="{ delays: [1s], jitter: 0% }")).start()
+        client = server.client()
+        shop.behave("order-fails", "fail", "ok")
+        shop.behave("order-runs", "hang", "ok")
+        names = {"fails": accepted(client, submission("fails"))}
+        until(client, names["fails"], "RETRY")
+        names["runs"] = accepted(client, submission("runs"))
+        shop.wait_for(lambda calls: any(c["order_no"] == "order-runs" for c in calls))
+        accepted(client, submission("waits"))
+        eventually(lambda: rows(server, "SELECT 1 FROM meta WHERE name = 'time_high'"), what="the noted time")
+        server.kill()
+        later(server, 3 * 3600)
+        for n in range(4):  # each start has another node number in its ids
+            server.start()
+            accepted(client_again(server, client), submission(f"after-{n}"))
+            server.kill()
+        with server:
+            client = client_again(server, client)
+            for item in client.get("/v1/tasks").json["items"]:
+                until(client, item["task_no"], "SUCCESS", limit=25)
+                steps = [i["at"] for i in log_of(client, item["task_no"])]
+                equal(steps, sorted(steps))
+            newest = [t["request_id"] for t in client.get("/v1/tasks").json["items"]]
+            equal(newest, [f"req-after-{n}" for n in (3, 2, 1, 0)] + ["req-waits", "req-runs", "req-fails"])
+            assert server.events("clock.behind_store"), server.log()[-1000:]
+            equal({c["signed"] for c in shop.calls}, {True})
+
+
+def client_again(server, before):
+    return Client(server.port, before.token)
+
+
+def rows(server, sql):
+    db = sqlite3.connect(server.store, timeout=5)
+    try:
+        return db.execute(sql).fetchall()
+    finally:
+        db.close()
 
 
 @subset

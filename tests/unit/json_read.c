@@ -1,5 +1,6 @@
 /* JSON in: what is accepted, what is refused, and that slices are the input's own bytes. */
 #include "json/read.h"
+#include "json/unescape.h"
 
 #include "base/text.h"
 #include "check.h"
@@ -155,6 +156,26 @@ static void lone_surrogates_become_replacement_characters(void **state)
     assert_text("\"\\ud83d\\ud83d\\ude00\"", BS_STR("\xef\xbf\xbd\xf0\x9f\x98\x80"));
     assert_text("\"\\ude00\\ud83d\"", BS_STR("\xef\xbf\xbd\xef\xbf\xbd"));
     assert_text("\"\\ud83d\\\\u\"", BS_STR("\xef\xbf\xbd\\u"));
+}
+
+static void a_text_that_lost_a_character_is_known(void **state)
+{
+    static const char *const lossy[] = { "\"\\ud83d\"",        "\"\\ude00\"",
+                                         "\"\\n\\uD83Dx\"",    "\"\\ud83d\\u0041\"",
+                                         "\"\\ude00\\ud83d\"", "\"\\ud83d\\ud83d\\ude00\"" };
+    static const char *const whole[] = { "\"\"",
+                                         "\"x\"",
+                                         "\"\\ufffd\"",
+                                         "\"\xef\xbf\xbd\"",
+                                         "\"\\\\ud83d\"",
+                                         "\"\\ud83d\\ude00\"",
+                                         "\"\\\"\\n\\u0041\"" };
+
+    (void)state;
+    for (size_t i = 0; i < BS_COUNT(lossy); i++)
+        assert_true(bs_json_is_lossy(bs_str_of(lossy[i])));
+    for (size_t i = 0; i < BS_COUNT(whole); i++)
+        assert_false(bs_json_is_lossy(bs_str_of(whole[i])));
 }
 
 static void what_is_not_json_is_refused(void **state)
@@ -412,6 +433,7 @@ int main(void)
         cmocka_unit_test(odd_but_valid_values_keep_their_bytes),
         cmocka_unit_test(escapes_become_the_characters_they_stand_for),
         cmocka_unit_test(lone_surrogates_become_replacement_characters),
+        cmocka_unit_test(a_text_that_lost_a_character_is_known),
         cmocka_unit_test(what_is_not_json_is_refused),
         cmocka_unit_test(a_nul_byte_is_refused_everywhere),
         cmocka_unit_test(another_type_at_the_top_is_refused),

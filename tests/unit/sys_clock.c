@@ -50,6 +50,19 @@ static void a_step_of_the_wall_clock_is_followed_at_500_ppm(void **state)
     assert_int_equal(run(&s, 0, 10, -3600 * (int64_t)SECOND), -5000);
 }
 
+static void store_time_goes_on_from_where_it_was(void **state)
+{
+    struct bs_slew s;
+
+    (void)state;
+    bs_slew_init(&s, 0, WALL);
+    bs_slew_not_before(&s, SECOND, (struct bs_time){ WALL - 5 * SECOND });
+    assert_int_equal(bs_slew_now(&s, SECOND).us, WALL + SECOND);
+    bs_slew_not_before(&s, 2 * SECOND, (struct bs_time){ WALL + 3600 * (int64_t)SECOND });
+    assert_int_equal(bs_slew_now(&s, 2 * SECOND).us, WALL + 3600 * (int64_t)SECOND);
+    assert_int_equal(bs_slew_now(&s, 3 * SECOND).us, WALL + 3601 * (int64_t)SECOND);
+}
+
 static void a_small_difference_is_taken_back_exactly(void **state)
 {
     struct bs_slew s;
@@ -145,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(store_time_begins_at_the_wall_clock),
         cmocka_unit_test(a_step_of_the_wall_clock_is_followed_at_500_ppm),
+        cmocka_unit_test(store_time_goes_on_from_where_it_was),
         cmocka_unit_test(a_small_difference_is_taken_back_exactly),
         cmocka_unit_test(store_time_stands_rather_than_goes_back),
         cmocka_unit_test(a_correction_counts_once_per_period),

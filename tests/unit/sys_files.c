@@ -47,6 +47,30 @@ static void put(const char *name, struct bs_str bytes)
     close(fd);
 }
 
+static void a_path_has_one_real_name_before_and_after_its_file_is_there(void **state)
+{
+    char target[128], link[128], got[128];
+    struct bs_err err;
+
+    (void)state;
+    snprintf(target, sizeof(target), "%s/file", folder);
+    snprintf(link, sizeof(link), "%s/link", folder);
+    assert_int_equal(bs_path_real(in_folder("../none/file"), got, sizeof(got), &err),
+                     BS_E_UNAVAILABLE);
+    assert_int_equal(bs_path_real(in_folder("./file"), got, sizeof(got), &err), BS_OK);
+    assert_string_equal(got, target);
+    assert_int_equal(symlink(target, link), 0);
+    assert_int_equal(bs_path_real(link, got, sizeof(got), &err), BS_E_UNAVAILABLE);
+    put("file", BS_STR("x"));
+    assert_int_equal(bs_path_real(link, got, sizeof(got), &err), BS_OK);
+    assert_string_equal(got, target);
+    assert_int_equal(bs_path_real(link, got, strlen(target), &err), BS_E_LIMIT);
+    assert_int_equal(bs_path_real("file", got, sizeof(got), &err), BS_OK);
+    assert_int_equal(got[0], '/');
+    unlink(link);
+    unlink(target);
+}
+
 static void a_file_is_read_whole_or_not_at_all(void **state)
 {
     BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
@@ -165,6 +189,7 @@ static void only_a_unix_peer_has_a_uid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_path_has_one_real_name_before_and_after_its_file_is_there),
         cmocka_unit_test(a_file_is_read_whole_or_not_at_all),
         cmocka_unit_test(a_large_file_is_read_in_pieces),
         cmocka_unit_test(a_lock_has_one_holder),

@@ -46,6 +46,32 @@ static void ids_grow_when_the_clock_stands_or_steps_back(void **state)
     assert_true(bs_ids_next(&ids, BS_TIME_NONE) > before);
 }
 
+/* A server that comes up with a clock behind its store goes on after another process's last id. */
+static void ids_grow_after_the_id_of_any_other_node(void **state)
+{
+    static const int32_t nodes[] = { 0, 6, 7, 8, 1023 };
+    static const int64_t sequences[] = { 0, 1, 4094, 4095 };
+
+    (void)state;
+    for (size_t n = 0; n < BS_COUNT(nodes); n++) {
+        for (size_t q = 0; q < BS_COUNT(sequences); q++) {
+            int64_t before = INT64_C(1000) << 22 | (int64_t)nodes[n] << 12 | sequences[q];
+            struct bs_ids ids;
+
+            bs_ids_init(&ids, 7);
+            atomic_store(&ids.last, before);
+            for (int i = 0; i < 5; i++) {
+                int64_t id = bs_ids_next(&ids, ms(10));
+
+                assert_true(id > before);
+                assert_int_equal(id >> 12 & 1023, 7);
+                before = id;
+            }
+            assert_true(before >> 22 <= 1001);
+        }
+    }
+}
+
 static void a_full_millisecond_borrows_from_the_next(void **state)
 {
     struct bs_ids ids;
@@ -156,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_is_time_node_and_sequence),
         cmocka_unit_test(ids_grow_when_the_clock_stands_or_steps_back),
+        cmocka_unit_test(ids_grow_after_the_id_of_any_other_node),
         cmocka_unit_test(a_full_millisecond_borrows_from_the_next),
         cmocka_unit_test(no_id_is_zero),
         cmocka_unit_test(an_instant_has_a_smallest_id),
