@@ -181,7 +181,7 @@ def a_declared_success_rule_takes_the_whole_body_only():
 def a_connection_closed_before_the_reply_is_one_post_and_an_unknown_result():
     """libcurl would repeat the POST on a dead kept-alive connection; the shop must see it once."""
     def serve(peer, connection, n):
-        first = peer.read_request(connection)
+        first = peer.read_request(connection) or b""
         if b'"n": "warm"' in first or b'"n":"warm"' in first:
             connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")  # now the connection is kept alive …
             peer.read_request(connection)                           # … and dies after the second request arrived
