@@ -1,14 +1,18 @@
 """Starts Backstop and, unless --no-demo, the demonstration shop, submits failed payment callbacks as they happen in real
 life, and shows live how they are retried, repaired, or handed to a person. Ends with Ctrl-C."""
 import argparse
+import fcntl
 import json
 import locale
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import unicodedata
 import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -40,30 +44,47 @@ queues:
     max_retry_count: 3
 """
 
+WIDTHS = (8, 13, 21, 23)  # columns of a terminal; the details follow
+
 WORDS = {
     "en": {
         "where": "Backstop answers at {url}   (token: {token})", "log": "its log: {log}",
         "try": "look closer in another terminal:", "stop": "Ctrl-C ends it.",
-        "head": f"{'time':<9}{'order':<14}{'what happened':<22}{'state':<24}details",
+        "head": ("time", "order", "what happened", "state", "details"),
         "sum": "so far: ", "lost": "the server ended unexpectedly; its log says:",
+        "running": "a demonstration runs in {data} already; end that one first (Ctrl-C there)",
+        "taken": "port {port} is taken; this demonstration uses a free one",
+        "unconfigured": "there is no backstop.yaml: the server knows no queue yet; `Your own` in README.md shows one",
         "submit": "accepted", "claim": "execution {attempt}", "succeeded": "repaired", "already_finished": "was right already",
         "failed": "failed", "failed_last": "failed, tries spent", "escalate": "handed to a person", "unknown": "no clear answer",
         "unknown_last": "unknown, to a person", "needs_person": "needs a person", "not_processed": "not processed",
         "released_unsent": "given back", "released_sent": "given back, unknown", "lease_expired": "worker lost",
-        "close": "closed by hand", "resolve": "resolved by hand", "retry_fresh": "retried by hand", "hold": "held",
+        "close": "closed by hand", "resolve": "resolved by hand", "retry_fresh": "retried by hand", "run_now": "run now, by hand",
+        "hold": "held", "unhold": "let go on", "ask_close": "asked during the call",
     },
     "zh": {
         "where": "Backstop 已启动:{url}   (令牌:{token})", "log": "运行日志:{log}",
         "try": "可在另一个终端查看:", "stop": "按 Ctrl-C 结束。",
-        "head": f"{'时间':<8}{'订单号':<12}{'经过':<16}{'状态':<22}说明",
+        "head": ("时间", "订单号", "经过", "状态", "说明"),
         "sum": "目前:", "lost": "服务意外退出,日志如下:",
-        "submit": "已受理", "claim": "第 {attempt} 次执行", "succeeded": "补单成功", "already_finished": "订单已是终态",
+        "running": "{data} 里已有一个演示在运行,请先结束它(在那个终端按 Ctrl-C)",
+        "taken": "端口 {port} 已被占用,本次演示改用空闲端口",
+        "unconfigured": "没有 backstop.yaml:服务已启动,但还没有任何队列;写法见 README.zh-CN.md“接入自己的系统”",
+        "submit": "已受理", "claim": "第 {attempt} 次执行", "succeeded": "补单成功", "already_finished": "订单已完成,无需补单",
         "failed": "执行失败", "failed_last": "重试次数用尽", "escalate": "转人工处理", "unknown": "结果不明",
-        "unknown_last": "结果不明,转人工", "needs_person": "需人工处理", "not_processed": "未受理,不计次数",
-        "released_unsent": "退回未发", "released_sent": "退回,结果不明", "lease_expired": "执行者失联,回收",
-        "close": "人工关闭", "resolve": "人工处理完毕", "retry_fresh": "人工重试", "hold": "人工挂起",
+        "unknown_last": "结果不明,转人工", "needs_person": "转人工处理", "not_processed": "未处理,不计次数",
+        "released_unsent": "退回(未发出)", "released_sent": "退回(结果不明)", "lease_expired": "执行者失联,收回",
+        "close": "人工关闭", "resolve": "人工处理完毕", "retry_fresh": "人工重试", "run_now": "人工触发立即执行",
+        "hold": "人工挂起", "unhold": "解除挂起", "ask_close": "执行中收到人工指令",
     },
 }
+# What the details say in Chinese, by code; the server's own words are English.
+DETAILS_ZH = {
+    "CALLBACK": "来源:支付回调", "API": "来源:接口提交", "RESET": "未收到应答,连接已断",
+    "BAD_REPLY": "返回 200,但内容不符合成功约定", "ORDER_NOT_FOUND": "查单:暂无此订单",
+    "ORDER_ALREADY_FINISHED": "查单:订单已支付", "HTTP_503": "商城暂不可用", "HTTP_422": "商城认为内容有误,拒绝处理",
+}
+SHOP_ZH = {"paid": "订单 {} 已置为已支付", "shipped": "订单 {} 已发货", "locked": "订单行被锁"}
 COLOURS = {"SUCCESS": "32", "RETRY": "33", "MANUAL": "31;1", "FAILED": "31", "PROCESSING": "36"}
 
 
@@ -101,14 +122,40 @@ class Api:
             return json.load(reply)
 
 
+def fit(text, width):
+    """Han letters take two columns of a terminal."""
+    return text + " " * (width - sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text))
+
+
+def details(item, language):
+    code, message = item.get("code") or "", item.get("message") or ""
+    if language == "zh":
+        differs = re.match(r"\w+ of (\S+ \w+): the task's amount is (\S+) \w+, the look-up's is (\S+)", message)
+        message = DETAILS_ZH.get(code or message, message)
+        if differs:
+            message = "金额差异 {}:任务 {},查单 {}".format(*differs.groups())
+        if not code:
+            return item.get("effect") or message
+    elif message == code.replace("_", " "):
+        message = ""
+    text = " ".join(part for part in (code, item.get("effect"), message) if part)
+    return text if len(text) <= 120 else text[:119] + "…"
+
+
 class Screen:
     """Prints every transition once, oldest first."""
 
-    def __init__(self, api, words):
-        self.api, self.words, self.seen, self.colour = api, words, {}, sys.stdout.isatty()
+    def __init__(self, api, language):
+        self.api, self.words, self.language = api, WORDS[language], language
+        self.seen, self.colour = {}, sys.stdout.isatty()
 
     def paint(self, text, state):
         return f"\x1b[{COLOURS[state]}m{text}\x1b[0m" if self.colour and state in COLOURS else text
+
+    def line(self, cells, state=None):
+        parts = [fit(text, width) for text, width in zip(cells, WIDTHS)]
+        parts[3] = self.paint(parts[3], state)
+        print(" ".join(parts + [cells[4]]).rstrip(), flush=True)
 
     def turn(self):
         lines = []
@@ -120,9 +167,8 @@ class Screen:
             self.seen[task["task_no"]] = (task["version"], len(items))
         for at, task, item in sorted(lines, key=lambda line: line[0]):
             what = self.words.get(item["event"], item["event"]).format(attempt=item.get("attempt_no"))
-            state = f"{item.get('from') or '–'} → {item['to']}"
-            detail = " ".join(str(item[k]) for k in ("code", "effect", "message") if item.get(k))
-            print(f"{at[11:19]} {task['order_no']:<13} {what:<21} {self.paint(f'{state:<23}', item['to'])} {detail[:90]}", flush=True)
+            state = f"{item.get('from') or '–'} → {item['to']}" if item["to"] else ""
+            self.line((at[11:19], task["order_no"] or "", what, state, details(item, self.language)), item["to"])
         return bool(lines)
 
 
@@ -135,13 +181,21 @@ def start_server(build, config, log_path, port_file):
         if os.path.exists(port_file) and open(port_file, encoding="utf-8").read().strip():
             return server
         time.sleep(0.05)
-    sys.exit(open(log_path, encoding="utf-8", errors="replace").read() or "the server did not start")
+    sys.exit(reason(open(log_path, encoding="utf-8", errors="replace").read()) or "the server did not start")
 
 
-def show(api, shop, words, server, log_path, seconds):
-    screen, (todo, early), began = Screen(api, words), cases(shop), time.monotonic()
+def reason(log):
+    """The last message of a log of JSON lines, or the log as it is."""
+    try:
+        return json.loads(log.strip().splitlines()[-1])["message"]
+    except (IndexError, KeyError, ValueError):
+        return log
+
+
+def show(api, shop, language, server, log_path, seconds):
+    words, screen, (todo, early), began = WORDS[language], Screen(api, language), cases(shop), time.monotonic()
     due, quiet, told = began + 0.5, time.monotonic(), False
-    print(words["head"])
+    screen.line(words["head"])
     while seconds == 0 or time.monotonic() - began < seconds:
         if server.poll() is not None:
             sys.exit(words["lost"] + "\n" + open(log_path, encoding="utf-8").read()[-3000:])
@@ -162,19 +216,47 @@ def show(api, shop, words, server, log_path, seconds):
         time.sleep(0.3)
 
 
-def demonstrate(args, words):
-    data = os.path.join(ROOT, "data", "demo")
+def alone_in(data, words):
+    """The folder is emptied at the start, so it must not be another demonstration's. Locked until the process ends."""
     os.makedirs(data, exist_ok=True)
+    lock = open(os.path.join(data, "demo.lock"), "a", encoding="utf-8")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit(words["running"].format(data=os.path.relpath(data)))
+    for name in os.listdir(data):
+        if name != "demo.lock":
+            os.unlink(os.path.join(data, name))
+    return lock
+
+
+def port_for(asked, words):
+    if asked is not None:
+        return asked
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", 8787))
+            return 8787
+        except OSError:
+            print(words["taken"].format(port=8787), flush=True)
+            return 0
+
+
+def demonstrate(args, language):
+    words, data = WORDS[language], os.path.abspath(args.data)
+    lock = alone_in(data, words)
     secret = "demo-secret-" + os.urandom(12).hex()
-    with Shop(secret=secret) as shop, tempfile.TemporaryDirectory() as private:
+    with lock, Shop(secret=secret, words=SHOP_ZH if language == "zh" else None) as shop, tempfile.TemporaryDirectory() as private:
         config, log_path, port_file = (os.path.join(p, n) for p, n in
                                        ((data, "backstop.yaml"), (data, "server.log"), (private, "port")))
-        for name in os.listdir(data):
-            os.unlink(os.path.join(data, name))
         with open(config, "w", encoding="utf-8") as f:
-            f.write(CONFIG.format(port=args.port, data=data, shop=shop.url, secret=secret))
+            f.write(CONFIG.format(port=port_for(args.port, words), data=data, shop=shop.url, secret=secret))
         binary = os.path.join(ROOT, args.build, "backstop")
-        token = subprocess.check_output([binary, "token", "add", "demo", "--role", "admin", "-c", config], text=True).strip()
+        added = subprocess.run([binary, "token", "add", "demo", "--role", "admin", "-c", config], stdout=subprocess.PIPE, text=True)
+        if added.returncode:
+            sys.exit(added.returncode)  # it has said why
+        token = added.stdout.strip()
         server = start_server(args.build, config, log_path, port_file)
         url = f"http://127.0.0.1:{open(port_file, encoding='utf-8').read().strip()}"
         short = os.path.relpath(config)
@@ -183,7 +265,7 @@ def demonstrate(args, words):
               f"  build/backstop queue list -c {short}",
               f"  curl -H 'Authorization: Bearer {token}' {url}/v1/stats", words["stop"], "", sep="\n", flush=True)
         try:
-            show(Api(url, token), shop, words, server, log_path, args.seconds)
+            show(Api(url, token), shop, language, server, log_path, args.seconds)
         except KeyboardInterrupt:
             pass
         finally:
@@ -191,28 +273,31 @@ def demonstrate(args, words):
             server.wait(20)
 
 
-def serve_only(args):
+def serve_only(args, words):
     """Without a configuration of the user's own: the defaults."""
     os.chdir(ROOT)
     binary = os.path.join(args.build, "backstop")
+    if not args.config and not any(os.path.exists(p) for p in ("backstop.yaml", "/etc/backstop/backstop.yaml")):
+        print(words["unconfigured"], file=sys.stderr)
     os.execv(binary, [binary, "serve"] + (["-c", args.config] if args.config else []))
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__)
-    args.add_argument("--build", default="build")
+    args = argparse.ArgumentParser(prog="./dev run", description=__doc__)
+    args.add_argument("--build", default="build", help=argparse.SUPPRESS)
+    args.add_argument("--data", default=os.path.join(ROOT, "data", "demo"), help=argparse.SUPPRESS)
     args.add_argument("--no-demo", action="store_true", help="only serve, with ./backstop.yaml or the defaults")
     args.add_argument("--config", "-c", help="with --no-demo: the configuration to serve")
-    args.add_argument("--port", type=int, default=8787, help="of the demonstration server; 0 takes a free one")
+    args.add_argument("--port", type=int, help="of the demonstration server; 8787, or a free one where that is taken")
     args.add_argument("--seconds", type=float, default=0, help="end by itself after so many seconds")
-    args.add_argument("--lang", choices=("en", "zh"))
+    args.add_argument("--lang", choices=("en", "zh"), help="of what is shown; else the terminal's language")
     args = args.parse_args()
-    if args.no_demo:
-        serve_only(args)
     language = args.lang or ("zh" if (os.environ.get("LC_ALL") or os.environ.get("LANG") or locale.getlocale()[0] or "")
                              .startswith("zh") else "en")
+    if args.no_demo:
+        serve_only(args, WORDS[language])
     signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
-    demonstrate(args, WORDS[language])
+    demonstrate(args, language)
 
 
 if __name__ == "__main__":

@@ -27,11 +27,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
 
+WORDS = {"paid": "order {} marked paid", "shipped": "goods of order {} shipped", "locked": "the order row is locked"}
+
+
 class Shop:
     """Start with `with Shop(secret="…") as shop:`; everything public is thread-safe."""
 
-    def __init__(self, port=0, secret=None, log_path=None):
-        self.secret, self.lock = secret, threading.Lock()
+    def __init__(self, port=0, secret=None, log_path=None, words=None):
+        self.secret, self.lock, self.words = secret, threading.Lock(), words or WORDS
         self.orders, self.scripts, self.calls = {}, {}, []
         self.log = open(log_path, "a", buffering=1, encoding="utf-8") if log_path else None
         self.stopping = threading.Event()
@@ -193,13 +196,14 @@ def handler_of(shop):
             if what in ("ok", "plain200", "body", "hang", "lost"):
                 shop.apply(call)
             if what == "ok":
-                self.reply(200, {"outcome": "success", "effect": f"order {call['order_no']} marked paid"})
+                done = shop.words["shipped" if call["path"] == "/ship" else "paid"].format(call["order_no"])
+                self.reply(200, {"outcome": "success", "effect": done})
             elif what == "plain200":
                 self.reply(200)
             elif what == "body":
                 self.reply(200, rest.encode(), "text/plain")
             elif what == "fail":
-                self.reply(200, {"outcome": "retry", "code": "DB_LOCKED", "message": "the order row is locked"})
+                self.reply(200, {"outcome": "retry", "code": "DB_LOCKED", "message": shop.words["locked"]})
             elif what == "person":
                 self.reply(200, {"outcome": "manual", "code": "NO_STOCK", "message": "nothing left to deliver"})
             elif what == "status":

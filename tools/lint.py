@@ -84,7 +84,7 @@ def purity():
     """The objects of core use base and mem*/str* only."""
     objects = glob.glob(os.path.join(ROOT, "build/src/core/libcore.a.p/*.o"))
     if not objects:
-        return ["build/ has no core objects: run ./dev build first"]
+        return ["build/ has no core objects: run ./dev lint, which builds it"]
     allowed = re.compile(r"^(bs_|mem|str|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_|__ubsan|__asan|__tsan|__(u)?(div|mod)ti3)")
     found = []
     for obj in objects:
@@ -99,7 +99,7 @@ def configuration():
     """Every configuration key is in docs/OPERATING.md and in the sample file."""
     binary = os.path.join(ROOT, "build/backstop")
     if not os.path.exists(binary):
-        return ["build/backstop is missing: run ./dev build first"]
+        return ["build/backstop is missing: run ./dev lint, which builds it"]
     keys = subprocess.check_output([binary, "check-config", "--list-keys"], text=True).split()
     manual, sample = read("docs/OPERATING.md"), read("backstop.sample.yaml")
     found = [f"docs/OPERATING.md does not mention `{k}`" for k in keys if f"`{k}`" not in manual]
@@ -111,7 +111,7 @@ def states():
     """docs/STATES.md is what the state table says."""
     tool = os.path.join(ROOT, "build/tools/gen_states")
     if not os.path.exists(tool):
-        return ["build/tools/gen_states is missing: run ./dev build first"]
+        return ["build/tools/gen_states is missing: run ./dev lint, which builds it"]
     fresh = subprocess.check_output([tool], text=True)
     return [] if fresh == read("docs/STATES.md") else ["docs/STATES.md is stale: run build/tools/gen_states > docs/STATES.md"]
 

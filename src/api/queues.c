@@ -236,7 +236,8 @@ static bool take(struct bs_call *c, struct pause *q)
     struct bs_arena *a = &c->r->arena;
 
     if (!bs_queue_find(bs_queues_now(c->api->o.queues), c->arg) || !bs_who_sees(&c->who, c->arg)) {
-        bs_call_problem(c, BS_PROBLEM_NOT_FOUND, "there is no such queue");
+        bs_call_problem(c, BS_PROBLEM_NOT_FOUND,
+                        "there is no queue of this name; GET /v1/queues lists them");
         return false;
     }
     if (!bs_call_body(c, members, BS_COUNT(members), q, &errors))

@@ -118,12 +118,14 @@ static bool take_names(struct bs_call *c, struct bs_task_filter *f)
     if (take_text(c, "status", &text)) {
         f->state = bs_state_parse(text);
         if (f->state == BS_STATE_NONE)
-            return bad_param(c, "status", "there is no such status");
+            return bad_param(
+                c, "status",
+                "must be WAITING, PROCESSING, RETRY, SUCCESS, FAILED, MANUAL or CLOSED");
     }
     if (take_text(c, "source", &text)) {
         f->source = bs_source_parse(text);
         if (f->source == BS_SRC_NONE)
-            return bad_param(c, "source", "there is no such source");
+            return bad_param(c, "source", "must be API, CALLBACK, RECON, PATROL or MANUAL");
     }
     return true;
 }

@@ -1,5 +1,6 @@
 /* HTTP over the UNIX socket, by libcurl. */
 #include "app/client.h"
+#include "app/view.h"
 
 #include "json/read.h"
 
@@ -184,6 +185,8 @@ enum bs_exit bs_client_explain(const struct bs_client_reply *r)
     bs_complain("%.*s (%d %.*s)", BS_STR_FMT(detail), r->status,
                 BS_STR_FMT(member_text(&o, "code")));
     explain_fields(&a, member_text(&o, "errors"));
+    if (bs_str_is(member_text(&o, "code"), "VERSION_REQUIRED"))
+        bs_complain("  `backstop task show` tells it; repeat with --expected-version N");
     return BS_EXIT_FAILED;
 }
 
@@ -206,6 +209,20 @@ enum bs_exit bs_client_ask(const struct bs_cli *cli, const struct bs_client_requ
     if (rc != BS_OK)
         return BS_EXIT_FAILED;
     return ret->status >= 200 && ret->status < 300 ? BS_EXIT_DONE : bs_client_explain(ret);
+}
+
+void bs_client_more(const struct bs_client_reply *r)
+{
+    BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
+    struct bs_str next = BS_STR_NONE, searched = BS_STR_NONE;
+
+    if (bs_view_member(&a, bs_buf_str(&r->body), "next_cursor", &next, NULL) != BS_OK ||
+        bs_view_member(&a, bs_buf_str(&r->body), "searched_to", &searched, NULL) != BS_OK)
+        return;
+    if (searched.n)
+        fprintf(stderr, "searched back to %.*s\n", BS_STR_FMT(searched));
+    if (next.n)
+        fprintf(stderr, "more: --cursor %.*s\n", BS_STR_FMT(next));
 }
 
 void bs_client_print(const struct bs_client_reply *r)

@@ -36,5 +36,7 @@ enum bs_exit bs_client_ask(const struct bs_cli *cli, const struct bs_client_requ
                            struct bs_client_reply *ret);
 /* Explains an answer that is not 2xx in one line per fault; always BS_EXIT_FAILED. */
 enum bs_exit bs_client_explain(const struct bs_client_reply *r);
+/* Where a list goes on, on standard error; nothing at its end. */
+void bs_client_more(const struct bs_client_reply *r);
 /* The answer's bytes and a newline on standard output. */
 void bs_client_print(const struct bs_client_reply *r);

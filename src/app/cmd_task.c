@@ -29,22 +29,6 @@ static enum bs_exit show(const struct bs_cli *cli, const struct bs_client_reply 
     return BS_EXIT_DONE;
 }
 
-/* The server gives pages; the mark of the next one is for the next call. */
-static void show_cursor(const struct bs_cli *cli, const struct bs_client_reply *r)
-{
-    BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
-    struct bs_str next = BS_STR_NONE, searched = BS_STR_NONE;
-
-    if (bs_cli_json(cli) ||
-        bs_view_member(&a, bs_buf_str(&r->body), "next_cursor", &next, NULL) != BS_OK ||
-        bs_view_member(&a, bs_buf_str(&r->body), "searched_to", &searched, NULL) != BS_OK)
-        return;
-    if (searched.n)
-        fprintf(stderr, "searched back to %.*s\n", BS_STR_FMT(searched));
-    if (next.n)
-        fprintf(stderr, "more: --cursor %.*s\n", BS_STR_FMT(next));
-}
-
 /* ---- list ---- */
 
 static const struct bs_option list_options[] = {
@@ -65,10 +49,17 @@ static const struct bs_option list_options[] = {
 };
 
 static const struct bs_column list_columns[] = {
-    { "TASK_NO", "task_no" },       { "QUEUE", "biz_type" },     { "STATUS", "task_status" },
-    { "TRIES", "retry_count" },     { "ORDER", "order_no" },     { "BIZ_ID", "biz_id" },
-    { "ERROR", "last_error_code" }, { "ASKED", "manual_code" },  { "UNKNOWN", "outcome_unknown" },
-    { "NEXT", "next_execute_at" },  { "CREATED", "created_at" },
+    { "TASK_NO", "task_no" },
+    { "QUEUE", "biz_type" },
+    { "STATUS", "task_status" },
+    { "RETRIES", "retry_count" },
+    { "ORDER", "order_no" },
+    { "BIZ_ID", "biz_id" },
+    { "LAST ERROR", "last_error_code" },
+    { "WHY MANUAL", "manual_code" },
+    { "UNKNOWN", "outcome_unknown" },
+    { "NEXT", "next_execute_at", BS_COLUMN_WAITING },
+    { "CREATED", "created_at" },
 };
 
 /* "--biz-type" asks for "biz_type". */
@@ -95,8 +86,8 @@ static enum bs_exit list(const struct bs_cli *cli)
     code = bs_client_ask(cli, &(struct bs_client_request){ "GET", bs_buf_str(&path).p }, &r);
     if (code == BS_EXIT_DONE)
         code = show(cli, &r, list_columns, BS_COUNT(list_columns), "no task found");
-    if (code == BS_EXIT_DONE)
-        show_cursor(cli, &r);
+    if (code == BS_EXIT_DONE && !bs_cli_json(cli))
+        bs_client_more(&r);
     return code;
 }
 
@@ -126,11 +117,11 @@ static const struct bs_option page_options[] = {
 };
 
 static const struct bs_column log_columns[] = {
-    { "AT", "at" },         { "EVENT", "event" },      { "FROM", "from" },
-    { "TO", "to" },         { "TRY", "attempt_no" },   { "OUTCOME", "outcome" },
-    { "CODE", "code" },     { "HTTP", "http_status" }, { "MS", "duration_ms" },
-    { "WHO", "operator" },  { "REASON", "reason" },    { "MESSAGE", "message" },
-    { "EFFECT", "effect" },
+    { "AT", "at" },           { "EVENT", "event" },      { "FROM", "from" },
+    { "TO", "to" },           { "TRY", "attempt_no" },   { "OUTCOME", "outcome" },
+    { "CODE", "code" },       { "HTTP", "http_status" }, { "MS", "duration_ms" },
+    { "WHO", "operator" },    { "REASON", "reason" },    { "EFFECT", "effect" },
+    { "MESSAGE", "message" },
 };
 
 static enum bs_exit show_log(const struct bs_cli *cli)
@@ -144,8 +135,8 @@ static enum bs_exit show_log(const struct bs_cli *cli)
     code = bs_client_ask(cli, &(struct bs_client_request){ "GET", bs_buf_str(&path).p }, &r);
     if (code == BS_EXIT_DONE)
         code = show(cli, &r, log_columns, BS_COUNT(log_columns), "nothing was recorded");
-    if (code == BS_EXIT_DONE)
-        show_cursor(cli, &r);
+    if (code == BS_EXIT_DONE && !bs_cli_json(cli))
+        bs_client_more(&r);
     return code;
 }
 

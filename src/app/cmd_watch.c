@@ -23,11 +23,12 @@ static enum bs_exit table(const struct bs_cli *cli, const char *path,
         return BS_EXIT_FAILED;
     }
     fputs(bs_buf_str(&out).p, stdout);
+    bs_client_more(&r);
     return BS_EXIT_DONE;
 }
 
 static const struct bs_column alert_columns[] = {
-    { "LAST", "last_at" },   { "FIRST", "first_at" },  { "COUNT", "count" },     { "KIND", "kind" },
+    { "FIRST", "first_at" }, { "LAST", "last_at" },    { "COUNT", "count" },     { "KIND", "kind" },
     { "QUEUE", "biz_type" }, { "TASK_NO", "task_no" }, { "MESSAGE", "message" },
 };
 
@@ -42,8 +43,11 @@ static enum bs_exit alerts(const struct bs_cli *cli)
 }
 
 static const struct bs_column stats_columns[] = {
-    { "QUEUE", "biz_type" },  { "STATUS", "task_status" }, { "TASKS", "count" },
-    { "UNKNOWN", "unknown" }, { "AMOUNT", "amount" },      { "CURRENCY", "currency" },
+    { "QUEUE", "biz_type" },
+    { "STATUS", "task_status" },
+    { "TASKS", "count" },
+    { "UNKNOWN", "unknown" },
+    { "AMOUNT", "amount", BS_COLUMN_AMOUNT },
 };
 
 static enum bs_exit stats(const struct bs_cli *cli)
@@ -63,7 +67,7 @@ static const struct bs_command commands[] = {
       .options_n = BS_COUNT(options),
       .run = alerts },
     { .name = "stats",
-      .doc = "How many tasks and how much money stand in which state; amounts in minor units.",
+      .doc = "How many tasks and how much money stand in which state.",
       .run = stats },
 };
 const struct bs_group bs_commands_watch = { commands, BS_COUNT(commands) };

@@ -123,8 +123,11 @@ static bool may_go(struct bs_server *s, const struct bs_config *fresh, struct bs
         return false;
     }
     for (uint32_t i = 0; i < n; i++)
-        bs_buf_fmt(report, "the queue %.*s is gone from the file but has %lld open tasks\n",
-                   BS_STR_FMT(items[i].biz_type), (long long)items[i].count);
+        bs_buf_fmt(report,
+                   "the queue %.*s is gone from the file but has %lld open task%s; put it back, "
+                   "or end them first\n",
+                   BS_STR_FMT(items[i].biz_type), (long long)items[i].count,
+                   items[i].count == 1 ? "" : "s");
     return n == 0;
 }
 

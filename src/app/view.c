@@ -1,6 +1,7 @@
 /* Tables and lists for a terminal. */
 #include "app/view.h"
 
+#include "base/money.h"
 #include "base/text.h"
 #include "json/read.h"
 
@@ -104,6 +105,41 @@ static struct bs_str cell_of(struct bs_arena *a, const struct bs_json_object *o,
     return m ? show(a, m) : BS_STR("");
 }
 
+/* "6410" and CNY → 64.10 CNY: a person must not have to guess where the point is. */
+static struct bs_str amount_of(struct bs_arena *a, const struct bs_json_object *o,
+                               struct bs_str minor)
+{
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 64 };
+    const struct bs_json_member *currency = find(o, BS_STR("currency"));
+    struct bs_money m = { 0 };
+
+    if (!currency || currency->type != BS_JSON_STRING || bs_currency_exponent(currency->text) < 0 ||
+        !bs_i64_parse(minor, &m.minor))
+        return minor;
+    memcpy(m.currency, currency->text.p, 3);
+    bs_money_write(&out, m);
+    return bs_arena_str(a, bs_buf_str(&out));
+}
+
+static bool waits(struct bs_arena *a, const struct bs_json_object *o)
+{
+    struct bs_str state = cell_of(a, o, "task_status");
+
+    return bs_str_is(state, "WAITING") || bs_str_is(state, "RETRY");
+}
+
+static struct bs_str cell(struct bs_arena *a, const struct bs_json_object *o,
+                          const struct bs_column *column)
+{
+    struct bs_str text = cell_of(a, o, column->member);
+
+    if (column->kind == BS_COLUMN_AMOUNT)
+        return amount_of(a, o, text);
+    if (column->kind == BS_COLUMN_WAITING && !waits(a, o))
+        return BS_STR("");
+    return text;
+}
+
 static void pad(struct bs_buf *out, struct bs_str cell, size_t width, bool last)
 {
     size_t w = width_of(cell);
@@ -169,7 +205,7 @@ bs_rc bs_view_table(struct bs_buf *out, struct bs_str answer, const struct bs_co
         struct bs_json_object o = { 0 };
         BS_TRY(bs_json_read_object(&a, items[r], MEMBERS_MAX, &o, err));
         for (uint32_t c = 0; c < n; c++)
-            g.cells[(r + 1) * n + c] = cell_of(&a, &o, columns[c].member);
+            g.cells[(r + 1) * n + c] = cell(&a, &o, &columns[c]);
     }
     write_grid(out, &g);
     return bs_buf_done(out, err);
@@ -188,6 +224,8 @@ bs_rc bs_view_object(struct bs_buf *out, struct bs_str answer, struct bs_err *er
         struct bs_str value = show(&a, &o.members[i]);
         if (value.n == 0)
             continue;
+        if (bs_str_is(o.members[i].name, "amount"))
+            value = amount_of(&a, &o, value);
         g.cells[(size_t)g.rows * 2] = o.members[i].name;
         g.cells[(size_t)g.rows * 2 + 1] = value;
         g.rows++;

@@ -84,6 +84,11 @@ static bs_rc check_allowed(const struct bs_task *t, enum bs_action a, enum bs_ev
 
     if (bs_fsm_step(t->state, event).to != BS_STATE_NONE && (a != BS_ACT_UNHOLD || held))
         return BS_OK;
+    if (t->state == BS_SUCCESS || t->state == BS_CLOSED)
+        return bs_fail(err, BS_E_CONFLICT,
+                       "%s is not possible in %s: the task has ended; possible: %s",
+                       bs_action_name(a), bs_state_name(t->state),
+                       bs_actions_allowed(t->state, t->manual_code));
     return bs_fail(err, BS_E_CONFLICT, "%s is not possible in %s%s%.*s%s; possible: %s",
                    bs_action_name(a), bs_state_name(t->state), t->state == BS_MANUAL ? "(" : "",
                    BS_STR_FMT(t->state == BS_MANUAL ? t->manual_code : BS_STR_NONE),

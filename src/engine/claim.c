@@ -186,7 +186,6 @@ void bs_claim_send(struct bs_feed *f, uint32_t room, struct bs_time now)
         back_off(f, now);
         return;
     }
-    atomic_fetch_add(&s->engine->figures.claims, 1);
 }
 
 static void prepare(struct bs_job *job, struct bs_feed *f, struct bs_leased *l)
@@ -220,6 +219,7 @@ static void hand_over(struct bs_claim *c, struct bs_leased *l)
     s->held++;
     atomic_fetch_add(&s->engine->busy, 1);
     atomic_fetch_add(&s->engine->figures.leased, 1);
+    atomic_fetch_add(&s->engine->figures.claims, 1);
     bool taken = bs_mailbox_send(&s->engine->executor.in, BS_EXECUTOR_JOBS, &job->node);
     BS_ASSERT(taken);
 }

@@ -130,6 +130,8 @@ static bs_rc log_act(struct bs_store *s, const struct bs_op *op, const struct bs
                                  .attempt_no = in_call ? t->attempt_no : 0,
                                  .token = in_call ? t->lease_token : 0,
                                  .claimed_at = in_call ? t->locked_at : BS_TIME_NONE,
+                                 .message = in_call ? bs_str_of(bs_action_name(op->act.action))
+                                                    : BS_STR_NONE,
                                  .operator= op->act.operator,
                                  .reason = op->act.reason,
                                  .conclusion = op->act.conclusion,

@@ -143,6 +143,9 @@ bs_rc alert_settled(struct bs_store *s, const struct bs_op *op, const struct bs_
         snprintf(subject, sizeof(subject), "%lld", (long long)t->id);
     what.subject = bs_str_of(subject);
     what.message = o ? o->message : BS_STR("the lease ran out");
+    if (strcmp(d->alert_kind, "overtaken") == 0)
+        what.message =
+            BS_STR("close, hold or resolve was asked for during the call, which succeeded");
     return alert_raise(s, op, d->alert_kind, &what, err);
 }
 

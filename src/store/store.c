@@ -68,6 +68,7 @@ static bs_rc look_at_file(struct bs_store *s, bool *ret_empty, struct bs_err *er
     struct bs_val kind[2];
     bool found = false;
 
+    BS_ASSERT(s->db);
     BS_TRY(s->db->ops->begin(s->db, err));
     bs_rc rc = store_one(s, BS_SQL_STORE_KIND, NULL, 0, kind, 2, &found, err);
     *ret_empty = rc == BS_OK && found && kind[0].i == 0;

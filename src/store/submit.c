@@ -297,16 +297,17 @@ static bs_rc take_keys(struct bs_store *s, struct order *o, struct bs_err *err)
 static bs_rc alert_parked(struct bs_store *s, const struct bs_op *op, struct bs_err *err)
 {
     const struct bs_task *t = op->submit.task;
-    char subject[24];
+    char subject[24], message[96];
 
     if (t->state != BS_MANUAL)
         return BS_OK;
     snprintf(subject, sizeof(subject), "%lld", (long long)t->id);
+    snprintf(message, sizeof(message), "no queue %.*s is configured", BS_STR_FMT(t->biz_type));
     return alert_raise(s, op, "parked",
                        &(struct bs_op_alert){ .subject = bs_str_of(subject),
                                               .biz_type = t->biz_type,
                                               .task_id = t->id,
-                                              .message = t->last_error_msg },
+                                              .message = bs_str_of(message) },
                        err);
 }
 

@@ -228,6 +228,42 @@ def the_command_line_does_what_the_api_does():
         equal(server.cli("check-store", check=False)[0] in (0, 3), True, "while serving: either works or says that the store is in use")
 
 
+def what_the_command_line_shows_names_a_way_on():
+    with Shop() as shop, Server(queue(shop) + "\n" + queue(shop, "MONEY", order_check=look_up(shop), effect="money")) as server:
+        client = server.client()
+        for n in range(3):
+            accepted(client, submission(n, biz_type=f"NO_SUCH_{n}", park=True))
+        _, out, err = server.cli("alert", "list", "--limit", "2")
+        assert "no queue NO_SUCH_2 is configured" in out and "more: --cursor " in err, out + err
+        assert "NO_SUCH_0" in server.cli("alert", "list", "--cursor", err.split()[-1])[1]
+        no = accepted(client, submission(10, amount=6410, currency="CNY"))
+        until(client, no, "SUCCESS")
+        assert "64.10 CNY" in server.cli("stats")[1] and "64.10 CNY" in server.cli("task", "show", no)[1]
+        _, _, err = server.cli("task", "retry", no, "--reason", "x", check=False)
+        assert "the task has ended" in err, err
+        _, _, err = server.cli("task", "list", "--status", "manual", check=False)
+        assert "MANUAL or CLOSED" in err, err
+        held = accepted(client, submission(11, biz_type="MONEY", delay="1h"))
+        _, _, err = server.cli("task", "retry", held, "--reason", "x", check=False)
+        assert "--expected-version" in err, err
+        equal([line for line in client.get("/metrics").raw.decode().splitlines() if line.startswith("backstop_claims_total")], ["backstop_claims_total 1"])
+
+
+def a_word_during_the_call_says_in_the_log_which_it_was():
+    with Shop() as shop, Server(queue(shop)) as server:
+        shop.behave("order-1", "slow:1.5")
+        client = server.client()
+        no = accepted(client, submission(1))
+        until(client, no, "PROCESSING")
+        for action in ("close", "hold"):
+            server.cli("task", action, no, "--reason", "late", *(["--conclusion", "other"] if action == "close" else []))
+        until(client, no, "SUCCESS")
+        items = client.get(f"/v1/tasks/{no}/log").json["items"]
+        equal([i["message"] for i in items if i["event"] == "ask_close"], ["close", "hold"])
+        alert = client.get("/v1/alerts").json["items"][0]
+        equal((alert["kind"], "succeeded" in (alert["message"] or "")), ("overtaken", True))
+
+
 def check_store_finds_a_sound_store_sound_and_a_wrong_figure_wrong():
     with Shop() as shop:
         server = Server(queue(shop))

@@ -57,6 +57,39 @@ static void members_of_members_lists_and_times_are_readable(void **state)
                 "7        A,B     2026-11-30 16:03:47.123\n");
 }
 
+/* 6410 CNY read as yuan would be a hundred times too much. */
+static void amounts_have_their_point_and_their_currency(void **state)
+{
+    static const struct bs_column columns[] = { { "AMOUNT", "amount", BS_COLUMN_AMOUNT } };
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 64 << 10 };
+
+    (void)state;
+    check_table("{\"items\":[{\"amount\":\"6410\",\"currency\":\"CNY\"},"
+                "{\"amount\":\"6410\",\"currency\":\"JPY\"},"
+                "{\"amount\":\"5\",\"currency\":\"KWD\"},"
+                "{\"amount\":\"6410\",\"currency\":\"X\"},"
+                "{\"amount\":\"99999999999999999999\",\"currency\":\"CNY\"},"
+                "{\"amount\":null,\"currency\":null}]}",
+                columns, 1,
+                "AMOUNT\n64.10 CNY\n6410 JPY\n0.005 KWD\n6410\n99999999999999999999\n\n");
+    assert_int_equal(
+        bs_view_object(&out, BS_STR("{\"amount\":\"6410\",\"currency\":\"CNY\"}"), NULL), BS_OK);
+    assert_string_equal(bs_buf_str(&out).p, "amount    64.10 CNY\ncurrency  CNY\n");
+}
+
+static void when_next_is_shown_while_something_is_next(void **state)
+{
+    static const struct bs_column columns[] = { { "S", "task_status" },
+                                                { "NEXT", "at", BS_COLUMN_WAITING } };
+
+    (void)state;
+    check_table("{\"items\":[{\"task_status\":\"RETRY\",\"at\":\"x\"},"
+                "{\"task_status\":\"MANUAL\",\"at\":\"x\"},"
+                "{\"task_status\":\"SUCCESS\",\"at\":\"x\"},"
+                "{\"task_status\":\"WAITING\",\"at\":\"x\"}]}",
+                columns, 2, "S        NEXT\nRETRY    x\nMANUAL\nSUCCESS\nWAITING  x\n");
+}
+
 /* A task's text may come from anybody: it must not reach the terminal's control. */
 static void control_characters_are_shown_and_not_sent(void **state)
 {
@@ -100,6 +133,8 @@ int main(void)
         cmocka_unit_test(han_letters_take_two_columns),
         cmocka_unit_test(members_of_members_lists_and_times_are_readable),
         cmocka_unit_test(control_characters_are_shown_and_not_sent),
+        cmocka_unit_test(amounts_have_their_point_and_their_currency),
+        cmocka_unit_test(when_next_is_shown_while_something_is_next),
         cmocka_unit_test(numbers_keep_their_digits),
         cmocka_unit_test(an_answer_without_items_is_an_error),
     };
