@@ -8,7 +8,7 @@ whoever reads the log sees each effect that Backstop caused. Behaviours, per ord
   fail          answers {"outcome": "retry"} without effect
   person        answers {"outcome": "manual"}
   status:NNN    answers that status without effect (retry-after:S may follow: status:503:retry-after:30)
-  redirect      answers 302 to /elsewhere
+  redirect      answers 302 to /elsewhere (redirect:308: another status)
   odd           answers 200 with an HTML login page
   body:TEXT     applies the effect, answers 200 with that body
   slow:S        waits S seconds, then behaves like ok
@@ -211,7 +211,7 @@ def handler_of(shop):
                 headers = [("Retry-After", more[1])] if len(more) == 2 else []
                 self.reply(int(status), {"error": f"told to answer {status}"}, headers=headers)
             elif what == "redirect":
-                self.reply(302, b"", headers=[("Location", f"{shop.url}/elsewhere")])
+                self.reply(int(rest or 302), b"", headers=[("Location", f"{shop.url}/elsewhere")])
             elif what == "odd":
                 self.reply(200, b"<html><body>please log in</body></html>", "text/html")
             elif what == "hang":

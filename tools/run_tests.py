@@ -28,8 +28,8 @@ def say(text):
     print(text, flush=True)
 
 
-def outcome(tally, title, command, env, limit, cwd=ROOT):
-    """Runs one program; every TAP line is one result, a program without any is one result by its exit code."""
+def outcome(tally, title, command, env, limit, cwd=ROOT, whole=False):
+    """Runs one program; every TAP line is one result, a program without any is one result by its exit code. whole: all it said is shown."""
     started = time.monotonic()
     try:
         run = subprocess.run(command, env={**os.environ, **env}, cwd=cwd, text=True, errors="replace",
@@ -48,9 +48,9 @@ def outcome(tally, title, command, env, limit, cwd=ROOT):
         tally.add(f"{title}: exit code {code}", code == 0)
     bad = tally.failed - before
     say(f"{'FAIL' if bad else 'ok  '} {title:<34} {max(1, len(lines)):>4} results {time.monotonic() - started:7.1f} s")
-    for line in output.splitlines()[:40] if not bad else []:
-        if line.startswith("## "):
-            say("     " + line[3:])
+    for line in output.splitlines() if not bad else []:
+        if whole or line.startswith("## ") or "# SKIP" in line:
+            say("     " + line.removeprefix("## "))
     if bad:
         say("\n".join("     | " + line for line in output.splitlines()[-120:]))
 
@@ -78,7 +78,7 @@ def run_suites(tally, build, suites, env, label="", only=None):
             if suite not in t["suite"] or (only and not only(t)):
                 continue
             outcome(tally, label + suite + " / " + t["name"], t["cmd"], {**t["env"], "CMOCKA_MESSAGE_OUTPUT": "TAP", **env},
-                    t["timeout"] or 600, t["workdir"] or ROOT)
+                    t["timeout"] or 600, t["workdir"] or ROOT, whole=suite == "sim" and not label)
 
 
 def threaded(test):
@@ -117,6 +117,8 @@ def main():
     for failure in tally.failures:
         say(f"failed: {failure}")
     say(f"took {time.time() - args.since:.0f} s")
+    if tally.skipped:
+        say(f"{tally.skipped} skipped")
     say(f"{tally.passed} passed, {tally.failed} failed")
     return 1 if tally.failed else 0
 

@@ -224,7 +224,7 @@ void bs_curl_judge(struct slot *s, CURLcode code)
     f->location = BS_STR_NONE;
     f->retry_after = (struct bs_retry_after){ 0 };
     if (s->resend_refused)
-        bs_curl_set_facts(s, wire, "the connection ended before a reply came");
+        bs_curl_set_facts(s, wire, "it is not sent a second time by itself");
     else
         bs_curl_set_facts(s, wire, s->error[0] ? s->error : curl_easy_strerror(code));
 }

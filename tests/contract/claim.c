@@ -331,6 +331,53 @@ static void a_suspect_that_may_be_taken_counts_as_due(void **state)
     bs_leased_free(op.claim.ret_tasks);
 }
 
+/* ---- a rival ---- */
+
+/* Takes the task away as another worker would: before the n-th statement of a claim. */
+struct rival {
+    struct world *w;
+    int64_t id;
+    int before;
+};
+
+static bs_rc strike(void *ctx, enum bs_fault_call call, enum bs_fault_when when)
+{
+    struct rival *r = ctx;
+    char sql[256];
+
+    if (call != BS_FAULT_RUN || when != BS_FAULT_BEFORE || --r->before != 0)
+        return BS_OK;
+    snprintf(sql, sizeof(sql),
+             "UPDATE task SET task_status = 'CLOSED', due_at = NULL, order_no = 'rival' "
+             "WHERE id = %lld AND task_status IN ('WAITING', 'RETRY')",
+             (long long)r->id);
+    return r->w->db->ops->script(r->w->db, sql, &r->w->err);
+}
+
+/* The first seed's rule: only whose update changed the row has the task. */
+static void of_two_workers_only_the_one_whose_update_changed_the_row_has_the_task(void **state)
+{
+    int lost_after_the_scan = 0;
+
+    (void)state;
+    for (int before = 1; before <= 12; before++) {
+        struct world *w = world_new(contract_factory);
+        struct rival r = { w, put_one(w, "r-1"), before };
+        struct bs_op op = claim_op(w, QUEUE, 10);
+
+        bs_faulty_hook(w->db, strike, &r);
+        assert_int_equal(apply(w, &op), BS_OK);
+        bs_faulty_hook(w->db, NULL, NULL);
+        bool lost = bs_str_eq(get(w, r.id).order_no, BS_STR("rival"));
+        assert_int_equal(op.claim.ret_n, lost ? 0 : 1);
+        assert_int_equal(state_of(w, r.id), lost ? BS_CLOSED : BS_PROCESSING);
+        lost_after_the_scan += lost && r.before < 0;
+        bs_leased_free(op.claim.ret_tasks);
+        world_drop(w); /* the rival moved no figures */
+    }
+    assert_true(lost_after_the_scan > 0);
+}
+
 int run_claim_cases(void)
 {
     const struct CMUnitTest cases[] = {
@@ -349,6 +396,7 @@ int run_claim_cases(void)
         CASE(a_lost_lease_cannot_be_renewed),
         CASE(suspects_are_claimed_no_more_than_allowed_and_do_not_stall_the_others),
         CASE(a_suspect_that_may_be_taken_counts_as_due),
+        cmocka_unit_test(of_two_workers_only_the_one_whose_update_changed_the_row_has_the_task),
     };
 
     return cmocka_run_group_tests_name("claim", cases, NULL, NULL);

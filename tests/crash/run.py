@@ -1,6 +1,6 @@
 """kill -9 in loops against the real program while clients submit and a shop answers well and badly; then a checker.
 
-The shop logs every call and never de-duplicates. The rules (each is one TAP line): everything accepted is finished or with a person;
+CASE 18 is the first rule: whatever was answered with success is there after the kills. The shop logs every call and never de-duplicates. The rules (each is one TAP line): everything accepted is finished or with a person;
 per key the fences strictly grow; two calls of one key never overlap unless the first's lease had run out; repeated calls are at most
 the leases that stood at the kills; in the looked-up queue each order has exactly one effect; the store is sound."""
 import os
@@ -13,6 +13,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
 from harness import FULL, SUBSET, Client, Server, Shop, queue, submission  # noqa: E402
 
+ACCEPTED = "CASE 18: everything answered with success is finished or with a person"
 LEASE = 3.0
 KILLS = 6 if SUBSET else 40 if FULL else 20
 MIX = ["ok"] * 12 + ["slow:0.2"] * 4 + ["lost"] * 2 + ["drop", "fail", "status:503", "status:500", "odd", "hang"]
@@ -133,13 +134,13 @@ def check(server, shop, accepted, leased):
     for c in shop.calls:
         if c["method"] == "POST":
             calls.setdefault(c["key"], []).append(c)
-    found = {name: [] for name in ("everything accepted is finished or with a person", "nothing runs that was not accepted or repeated",
+    found = {name: [] for name in (ACCEPTED, "nothing runs that was not accepted or repeated",
                                    "per key the fences strictly grow", "two calls of one key never overlap within a lease",
                                    "calls repeated by kills are at most the leases that stood", "one effect per order in the looked-up queue",
                                    "no token or attempt went back")}
     for key, no in accepted.items():
         if key not in stored or str(stored[key][0]) != no or stored[key][1] not in ("SUCCESS", "MANUAL", "CLOSED"):
-            found["everything accepted is finished or with a person"].append((key, no, stored.get(key)))
+            found[ACCEPTED].append((key, no, stored.get(key)))
     for key, made in calls.items():
         made.sort(key=lambda c: c["start"])
         fences = [c["fence"] for c in made]

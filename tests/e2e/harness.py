@@ -26,6 +26,10 @@ SLOWER = 4 if SUBSET else 1  # sanitizer builds get more patience, never other e
 SECRET = "e2e-secret-0123456789"
 
 
+class Skip(Exception):
+    """This machine does not let the test do what it has to do."""
+
+
 def subset(function):
     """Marks a test that also runs under the sanitizers."""
     function.subset = True
@@ -246,6 +250,8 @@ def main(names):
         try:
             function()
             print(f"ok {number} - {name} # {time.monotonic() - began:.1f} s", flush=True)
+        except Skip as e:
+            print(f"ok {number} - {name} # SKIP {e}", flush=True)
         except Exception:  # a test's failure is its report
             failed += 1
             print("#   " + "\n#   ".join(traceback.format_exc().splitlines()))

@@ -205,6 +205,18 @@ def the_command_line_does_what_the_api_does():
         until(client, no, "MANUAL")
         server.cli("task", "resolve", no, "--reason", "by hand", "--conclusion", "done_elsewhere")
         equal(task(client, no)["task_status"], "CLOSED")
+        shop.behave("order-2", "status:404")
+        other = json.loads(server.cli("submit", "--json", stdin=json.dumps(submission(2)))[1])["task_no"]
+        until(client, other, "RETRY")
+        for command, state in (("hold", "MANUAL"), ("unhold", "WAITING")):
+            server.cli("task", command, other, "--reason", "by hand")
+            equal(task(client, other)["task_status"], state, command)
+        until(client, other, "WAITING", "RETRY")
+        server.cli("task", "close", other, "--reason", "by hand", "--conclusion", "done_elsewhere")
+        equal((task(client, other)["task_status"], task(client, other)["conclusion"]), ("CLOSED", "done_elsewhere"))
+        equal(server.cli("version")[1].strip()[:9], "backstop ")
+        equal(server.cli("check-config")[0], 0)
+        equal(server.cli("migrate", check=False)[0], 3, "the store is in use")
         who = client.get("/v1/audit").json["items"][0]["operator"]
         assert who and who != "admin", who
         assert "PAY_CALLBACK" in server.cli("queue", "list")[1]

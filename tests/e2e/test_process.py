@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 
-from harness import (BACKSTOP, SECRET, Client, Server, Shop, accepted, equal, eventually, log_of, look_up, main, queue, submission, subset,
+from harness import (BACKSTOP, SECRET, Client, Server, Shop, Skip, accepted, equal, eventually, log_of, look_up, main, queue, submission, subset,
                      task, until)
 
 
@@ -107,8 +107,8 @@ def a_damaged_a_newer_or_an_already_served_store_is_refused_in_clear_words():
         db.close()
         serve_fails(server, 3, "newer")
     with Server(queue(Nowhere)) as server:
-        second = Server(queue(Nowhere), folder=server.folder)
-        serve_fails(second, 3, "backstop.db")
+        second = Server(queue(Nowhere), extra=f"socket: {server.folder}/second.sock\n", folder=server.folder)
+        serve_fails(second, 3, "backstop.db", "in use")
         equal(Client(server.port).get("/healthz").status, 200)
 
 
@@ -327,13 +327,11 @@ def a_poison_task_ends_with_a_person_after_three_lost_workers_and_the_others_fin
 
 def a_full_disk_is_503_loses_nothing_and_heals_without_a_restart():
     if os.geteuid() != 0:
-        print("# needs root for a small tmpfs; the fault injector covers it")
-        return
+        raise Skip("needs root for a small tmpfs; the fault injector covers it")
     folder = tempfile.mkdtemp(prefix="backstop-e2e-full-")
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", folder], capture_output=True).returncode:
-        print("# mounting a tmpfs is not allowed here; the fault injector covers it")
         shutil.rmtree(folder)
-        return
+        raise Skip("mounting a tmpfs is not allowed here; the fault injector covers it")
     try:
         with Shop() as shop, Server(queue(shop, concurrency=2, call_timeout="15s", lease="40s"), folder=folder) as server:
             client = server.client()

@@ -1,6 +1,7 @@
 """The scenes of the first and second seed text, played on the real program."""
 import re
 import signal
+import sqlite3
 import time
 
 from harness import Server, Shop, accepted, equal, eventually, log_of, look_up, main, queue, submission, subset, task, until
@@ -151,7 +152,7 @@ def a_worker_that_dies_loses_its_lease_and_the_task_goes_on_with_a_record():
             assert took < 6 + 1 + 2, f"taken over {took:.1f} s after the kill for a lease of 6 s"
             equal((done["crash_count"], done["attempt_no"]), (1, 2))
             over = [i for i in log_of(client, no) if i["event"] == "lease_expired"]
-            equal([(i["from"], i["to"]) for i in over], [("PROCESSING", "WAITING")])
+            equal([(i["from"], i["to"], "taken over" in i["message"]) for i in over], [("PROCESSING", "WAITING", True)])
             posts = [c for c in shop.calls if c["method"] == "POST"]
             assert posts[0]["fence"] < posts[1]["fence"] and posts[1]["unknown"] is False, "looked up before the second call"
 
@@ -190,6 +191,7 @@ def the_same_effect_is_linked_to_its_first_task_and_contradiction_is_a_conflict(
 
 
 def tasks_are_found_by_order_number_with_their_source():
+    """CASE 70, the list: ids beyond 53 bits are exact strings."""
     with Shop() as shop, Server(queue(shop)) as server:
         client = server.client()
         for n, source in enumerate(("CALLBACK", "RECON", "PATROL", "MANUAL")):
@@ -199,6 +201,42 @@ def tasks_are_found_by_order_number_with_their_source():
         equal({t["order_no"] for t in found}, {"812345678901234567"}, "CASE 70: ids are text")
         equal(len(client.get("/v1/tasks?channel_trade_no=42000001&source=RECON").json["items"]), 1)
         assert all(isinstance(t["task_no"], str) and isinstance(t["version"], str) for t in found)
+
+
+def nine_of_the_ten_points_of_the_checklist_hold_for_one_task():
+    """The first seed's tenth section, point by point; the tenth, the link to a difference, comes with reconciliation."""
+    with Shop() as shop:
+        server = Server(queue(shop, lease="4s", call_timeout="2s", max_retry_count=5, retry="{ delays: [500ms], jitter: 0% }"))
+        shop.behave("order-1", "fail", "status:500", "slow:30", "person")
+        with server:
+            client = server.client()
+            no = accepted(client, submission(source="CALLBACK"))
+            waiting = until(client, no, "RETRY")
+            assert seconds(waiting["updated_at"], waiting["next_execute_at"]) >= 0.5, "4: the time of the next try"
+            shop.wait_for(lambda calls: len(calls) == 3)
+            running = task(client, no)
+            equal((running["task_status"], bool(running["locked_by"]), bool(running["locked_until"])), ("PROCESSING", True, True), "5: a lock")
+            server.kill()
+            server.start()
+            client = server.client()
+            stuck = until(client, no, "MANUAL")
+            rows = server_rows(server, "SELECT count(*), count(DISTINCT id) FROM task")
+            equal(rows, [(1, 1)], "1: there is a table, 2: one task number a task")
+            equal((stuck["source"], stuck["max_retry_count"], stuck["retry_count"]), ("CALLBACK", 5, 2), "3: the source, 4: the tries")
+            items = log_of(client, no)
+            equal([(i["event"], i["to"]) for i in items if i["event"] == "lease_expired"], [("lease_expired", "WAITING")], "6: the lock times out")
+            equal([(i["outcome"], i["code"], i["http_status"]) for i in items if i["event"] in ("failed", "unknown", "needs_person")],
+                  [("failed", "DB_LOCKED", 200), ("unknown", "HTTP_500", 500), ("manual", "NO_STOCK", 200)], "7: the error of each execution")
+            equal((stuck["task_status"], stuck["last_error_code"]), ("MANUAL", "NO_STOCK"), "8: a state for people")
+            equal([t["task_no"] for t in client.get("/v1/tasks?order_no=order-1").json["items"]], [no], "9: found by order number")
+
+
+def server_rows(server, sql):
+    db = sqlite3.connect(f"file:{server.store}?mode=ro", uri=True, timeout=5)
+    try:
+        return db.execute(sql).fetchall()
+    finally:
+        db.close()
 
 
 def a_later_success_is_not_undone_by_an_earlier_execution():

@@ -66,6 +66,7 @@ static void expect_cut(peer_script script, const char *head, int status)
     call_done(&o);
 }
 
+/* CASE 28, as are the others of this file: what is read has a cap, memory does not grow */
 static void a_gigabyte_is_read_to_the_cap_and_keeps_its_status(void **state)
 {
     size_t before = resident();

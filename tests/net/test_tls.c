@@ -131,6 +131,7 @@ static void a_good_certificate_is_trusted(void **state)
     call_done(&o);
 }
 
+/* CASE 30, its TLS half */
 static void each_fault_of_a_certificate_is_its_own_fact(void **state)
 {
     static const struct {
