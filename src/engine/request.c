@@ -147,8 +147,8 @@ void bs_header_add(struct bs_headers *h, const char *name, struct bs_str value)
 
     if (!line)
         return;
-    memcpy(line, name, n);
-    memcpy(line + n, ": ", 2);
+    memcpy(line, name, n + 1);
+    memcpy(line + n, ": ", 3);
     if (v.n)
         memcpy(line + n + 2, v.p, v.n);
     add_line(h, line);
