@@ -10,6 +10,7 @@ enum {
     CAP = 4096,
     BATCH_OPS = 2048,
     BATCH_BYTES = 8 << 20,
+    INTAKE_BYTES = 64 << 20,
     PATIENCE_US = 1500000,
     BACKOFF_FIRST_US = 20000,
     BACKOFF_MAX_US = 1000000,
@@ -36,6 +37,7 @@ struct bs_committer {
     struct bs_span backoff;
     bool lost; /* some answer of the present batch was lost: it may stand already */
     _Atomic bool healthy;
+    _Atomic size_t intake_bytes; /* of intake's works that are not answered yet */
     _Atomic uint64_t commits, ops_done, failures, reruns, us_sum, us_max;
 #ifdef BS_PLANTED
     struct bs_op gone; /* stands for an operation whose owner has it back already */
@@ -79,8 +81,10 @@ static struct bs_node *pop(struct works *q)
     return n;
 }
 
-static void answer(struct bs_work *w, bs_rc rc, const struct bs_err *err)
+static void answer(struct bs_committer *c, struct bs_work *w, bs_rc rc, const struct bs_err *err)
 {
+    if (w->rank == BS_RANK_INTAKE)
+        atomic_fetch_sub(&c->intake_bytes, w->bytes);
     w->done(w, rc, err);
 }
 
@@ -169,7 +173,7 @@ static void answer_batch(struct bs_committer *c)
 {
     bs_mailbox_cork();
     for (struct bs_node *n = pop(&c->batch); n; n = pop(&c->batch))
-        answer(work_of(n), BS_OK, NULL);
+        answer(c, work_of(n), BS_OK, NULL);
     bs_mailbox_uncork();
 }
 
@@ -190,7 +194,7 @@ static void answer_impatient(struct bs_committer *c, bs_rc rc, const struct bs_e
         if (is_kept(work_of(n)))
             push(&c->batch, n);
         else
-            answer(work_of(n), rc, err);
+            answer(c, work_of(n), rc, err);
     }
     list_ops_again(c);
 }
@@ -202,7 +206,7 @@ static void refuse_waiting(struct bs_committer *c, const struct bs_err *err)
         if (rank == BS_RANK_FINISH || rank == BS_RANK_CLAIM)
             continue;
         for (struct bs_node *n = pop(&c->waiting[rank]); n; n = pop(&c->waiting[rank]))
-            answer(work_of(n), BS_E_UNAVAILABLE, err);
+            answer(c, work_of(n), BS_E_UNAVAILABLE, err);
     }
 }
 
@@ -227,7 +231,7 @@ static void ack_early(void *ctx)
                 c->ops[at] = &c->gone;
         }
         if (early)
-            answer(w, BS_OK, NULL);
+            answer(c, w, BS_OK, NULL);
         else
             push(&c->batch, n);
     }
@@ -362,6 +366,7 @@ bs_rc bs_committer_new(const struct bs_committer_options *o, struct bs_committer
     c->o = *o;
     c->o.batch_ops_max = o->batch_ops_max ? o->batch_ops_max : BATCH_OPS;
     c->o.batch_bytes_max = o->batch_bytes_max ? o->batch_bytes_max : BATCH_BYTES;
+    c->o.intake_bytes_max = o->intake_bytes_max ? o->intake_bytes_max : INTAKE_BYTES;
     c->o.patience = o->patience.us ? o->patience : BS_US(PATIENCE_US);
     for (uint32_t i = 0; i < BS_RANK_COUNT; i++)
         caps[i] = o->caps[i] ? o->caps[i] : CAP;
@@ -384,7 +389,17 @@ struct bs_actor *bs_committer_actor(struct bs_committer *c)
 bool bs_committer_send(struct bs_committer *c, struct bs_work *w)
 {
     BS_ASSERT(w->rank < BS_RANK_COUNT && w->n > 0 && w->done);
-    return bs_mailbox_send(&c->mail, w->rank, &w->node);
+    if (w->rank != BS_RANK_INTAKE)
+        return bs_mailbox_send(&c->mail, w->rank, &w->node);
+    /* Many large ones are as full a lane as very many small ones. The node is the committer's as
+     * soon as it is sent. */
+    size_t bytes = w->bytes;
+    size_t before = atomic_fetch_add(&c->intake_bytes, bytes);
+    if ((before == 0 || before + bytes <= c->o.intake_bytes_max) &&
+        bs_mailbox_send(&c->mail, w->rank, &w->node))
+        return true;
+    atomic_fetch_sub(&c->intake_bytes, bytes);
+    return false;
 }
 
 bool bs_committer_healthy(struct bs_committer *c)
@@ -412,13 +427,13 @@ void bs_committer_free(struct bs_committer *c)
     BS_ASSERT(c->magic == COMMITTER_MAGIC);
     bs_mailbox_close(&c->mail);
     for (struct bs_node *n = pop(&c->batch); n; n = pop(&c->batch))
-        answer(work_of(n), c->lost ? BS_E_UNKNOWN : BS_E_UNAVAILABLE, &gone);
+        answer(c, work_of(n), c->lost ? BS_E_UNKNOWN : BS_E_UNAVAILABLE, &gone);
     for (uint32_t rank = 0; rank < BS_RANK_COUNT; rank++) {
         for (struct bs_node *n = pop(&c->waiting[rank]); n; n = pop(&c->waiting[rank]))
-            answer(work_of(n), BS_E_UNAVAILABLE, &gone);
+            answer(c, work_of(n), BS_E_UNAVAILABLE, &gone);
     }
     for (struct bs_node *n = bs_mailbox_take(&c->mail); n; n = bs_mailbox_take(&c->mail))
-        answer(work_of(n), BS_E_UNAVAILABLE, &gone);
+        answer(c, work_of(n), BS_E_UNAVAILABLE, &gone);
     bs_mailbox_done(&c->mail);
     bs_store_close(c->o.store);
     free(c->ops);

@@ -39,6 +39,7 @@ struct bs_committer_options {
     size_t caps[BS_RANK_COUNT]; /* most waiting works a lane; 0: 4,096 */
     uint32_t batch_ops_max;     /* 0: 2,048                            */
     size_t batch_bytes_max;     /* 0: 8 MiB                            */
+    size_t intake_bytes_max;    /* payloads of intake that may wait; 0: 64 MiB */
     struct bs_span patience;    /* 0: 1.5 s                            */
     bool with_fd;               /* false in the simulator              */
     /* After each commit, on the committer's thread. May be NULL. */

@@ -329,6 +329,30 @@ static void a_full_lane_says_so(void **state)
     desk_close(&d);
 }
 
+static void large_works_fill_a_lane_as_many_small_ones_do(void **state)
+{
+    struct desk d;
+    struct job a, b;
+
+    desk_open(&d, *state, (struct bs_committer_options){ .intake_bytes_max = 1000 });
+    a = (struct job){ .op = submission(&d, "r-1"), .desk = &d };
+    a.ops[0] = &a.op;
+    a.work = (struct bs_work){
+        .rank = BS_RANK_INTAKE, .ops = a.ops, .n = 1, .bytes = 2000, .done = done
+    };
+    assert_true(bs_committer_send(d.c, &a.work)); /* alone, whatever its size */
+    b = (struct job){ .op = submission(&d, "r-2"), .desk = &d };
+    b.ops[0] = &b.op;
+    b.work =
+        (struct bs_work){ .rank = BS_RANK_INTAKE, .ops = b.ops, .n = 1, .bytes = 1, .done = done };
+    assert_false(bs_committer_send(d.c, &b.work));
+    step_until_quiet(&d);
+    assert_true(bs_committer_send(d.c, &b.work));
+    step_until_quiet(&d);
+    assert_int_equal(b.rc, BS_OK);
+    desk_close(&d);
+}
+
 static void what_is_left_at_the_end_is_answered(void **state)
 {
     struct desk d;
@@ -471,6 +495,7 @@ int run_committer_cases(void)
         CASE(answers_that_stay_lost_are_unknown_to_intake_and_kept_for_results),
         CASE(a_busy_store_is_asked_again),
         CASE(a_full_lane_says_so),
+        CASE(large_works_fill_a_lane_as_many_small_ones_do),
         CASE(what_is_left_at_the_end_is_answered),
         CASE(the_same_key_is_one_row_also_from_four_clients),
     };
