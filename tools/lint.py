@@ -124,6 +124,16 @@ def states():
     return [] if fresh == read("docs/STATES.md") else ["docs/STATES.md is stale: run build/tools/gen_states > docs/STATES.md"]
 
 
+def links():
+    """Every link between documents leads to a file."""
+    found = []
+    for path in listed("*.md"):
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", read(path)):
+            if not os.path.exists(os.path.join(ROOT, os.path.dirname(path), target)):
+                found.append(f"{path}: there is no {target}")
+    return found
+
+
 def format_():
     """clang-format decides (version 14)."""
     tool = shutil.which("clang-format-14") or shutil.which("clang-format")
@@ -147,7 +157,7 @@ def tidy():
     return sorted(found)
 
 
-QUICK = [layers, comments, sizes, fences, clocks, purity, configuration, events, states, format_]
+QUICK = [layers, comments, sizes, fences, clocks, purity, configuration, events, states, links, format_]
 
 
 def main():
