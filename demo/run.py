@@ -63,26 +63,26 @@ WORDS = {
         "hold": "held", "unhold": "let go on", "ask_close": "asked during the call",
     },
     "zh": {
-        "where": "Backstop 已启动:{url}   (令牌:{token})", "log": "运行日志:{log}",
-        "try": "可在另一个终端查看:", "stop": "按 Ctrl-C 结束。",
+        "where": "Backstop 已启动：{url}   （令牌：{token}）", "log": "运行日志：{log}",
+        "try": "可在另一个终端查看：", "stop": "按 Ctrl-C 结束。",
         "head": ("时间", "订单号", "经过", "状态", "说明"),
-        "sum": "目前:", "lost": "服务意外退出,日志如下:",
-        "running": "{data} 里已有一个演示在运行,请先结束它(在那个终端按 Ctrl-C)",
-        "taken": "端口 {port} 已被占用,本次演示改用空闲端口",
-        "unconfigured": "没有 backstop.yaml:服务已启动,但还没有任何队列;写法见 README.zh-CN.md“接入自己的系统”",
-        "submit": "已受理", "claim": "第 {attempt} 次执行", "succeeded": "补单成功", "already_finished": "订单已完成,无需补单",
+        "sum": "目前：", "lost": "服务意外退出，日志如下：",
+        "running": "{data} 里已有一个演示在运行，请先结束它（在那个终端按 Ctrl-C）",
+        "taken": "端口 {port} 已被占用，本次演示改用空闲端口",
+        "unconfigured": "没有 backstop.yaml：服务已启动，但还没有任何队列；写法见 README.zh-CN.md“接入自己的系统”",
+        "submit": "已受理", "claim": "第 {attempt} 次执行", "succeeded": "补单成功", "already_finished": "订单已完成，无需补单",
         "failed": "执行失败", "failed_last": "重试次数用尽", "escalate": "转人工处理", "unknown": "结果不明",
-        "unknown_last": "结果不明,转人工", "needs_person": "转人工处理", "not_processed": "未处理,不计次数",
-        "released_unsent": "退回(未发出)", "released_sent": "退回(结果不明)", "lease_expired": "执行者失联,收回",
+        "unknown_last": "结果不明，转人工", "needs_person": "转人工处理", "not_processed": "未处理，不计次数",
+        "released_unsent": "退回（未发出）", "released_sent": "退回（结果不明）", "lease_expired": "执行者失联，收回",
         "close": "人工关闭", "resolve": "人工处理完毕", "retry_fresh": "人工重试", "run_now": "人工触发立即执行",
         "hold": "人工挂起", "unhold": "解除挂起", "ask_close": "执行中收到人工指令",
     },
 }
 # What the details say in Chinese, by code; the server's own words are English.
 DETAILS_ZH = {
-    "CALLBACK": "来源:支付回调", "API": "来源:接口提交", "RESET": "未收到应答,连接已断",
-    "BAD_REPLY": "返回 200,但内容不符合成功约定", "ORDER_NOT_FOUND": "查单:暂无此订单",
-    "ORDER_ALREADY_FINISHED": "查单:订单已支付", "HTTP_503": "商城暂不可用", "HTTP_422": "商城认为内容有误,拒绝处理",
+    "CALLBACK": "来源：支付回调", "API": "来源：接口提交", "RESET": "未收到应答，连接已断",
+    "BAD_REPLY": "返回 200，但内容不符合成功约定", "ORDER_NOT_FOUND": "查单：暂无此订单",
+    "ORDER_ALREADY_FINISHED": "查单：订单已支付", "HTTP_503": "商城暂不可用", "HTTP_422": "商城认为内容有误，拒绝处理",
 }
 SHOP_ZH = {"paid": "订单 {} 已置为已支付", "shipped": "订单 {} 已发货", "locked": "订单行被锁"}
 COLOURS = {"SUCCESS": "32", "RETRY": "33", "MANUAL": "31;1", "FAILED": "31", "PROCESSING": "36"}
