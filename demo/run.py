@@ -133,7 +133,7 @@ def details(item, language):
         differs = re.match(r"\w+ of (\S+ \w+): the task's amount is (\S+) \w+, the look-up's is (\S+)", message)
         message = DETAILS_ZH.get(code or message, message)
         if differs:
-            message = "金额差异 {}:任务 {},查单 {}".format(*differs.groups())
+            message = "金额差异 {}：任务 {}，查单 {}".format(*differs.groups())
         if not code:
             return item.get("effect") or message
     elif message == code.replace("_", " "):
