@@ -103,7 +103,7 @@ WHERE id = ?1 AND task_status IN ('WAITING', 'RETRY') AND due_at IS NOT NULL AND
 
 -- name: claim_block
 -- unfenced: nobody holds a lease on a waiting task; its state is named
-UPDATE task SET due_at = NULL, blocked_key = serial_key
+UPDATE task SET due_at = NULL, blocked_key = serial_key, blocked_at = ?2
 WHERE id = ?1 AND task_status IN ('WAITING', 'RETRY') AND due_at IS NOT NULL
     AND serial_key IS NOT NULL
 
@@ -129,7 +129,8 @@ ORDER BY next_execute_at, id LIMIT 1
 
 -- name: blocked_free
 -- unfenced: nobody holds a lease on a blocked task; its state and key are named
-UPDATE task SET due_at = next_execute_at, blocked_key = NULL
+UPDATE task SET due_at = next_execute_at, blocked_key = NULL, blocked_at = NULL,
+    idle_us = idle_us + max(?3 - blocked_at, 0)
 WHERE id = ?1 AND blocked_key = ?2 AND task_status IN ('WAITING', 'RETRY')
 
 -- The key of a business object stays taken (?19 is the call's deadline) while a call that was cut
@@ -178,6 +179,7 @@ UPDATE task SET task_status = ?4, retry_count = ?5, crash_count = ?6, defer_coun
     not_found_count = ?8, first_not_found_at = ?9, outcome_unknown = ?10,
     manual_code = COALESCE(?11, manual_code), conclusion = ?12,
     next_execute_at = COALESCE(?13, next_execute_at), due_at = ?13, blocked_key = NULL,
+    blocked_at = NULL, idle_us = idle_us + max(?14 - COALESCE(blocked_at, ?14), 0),
     run_key = CASE WHEN ?4 = 'WAITING' THEN run_key ELSE NULL END,
     version = version + 1, updated_at = ?14
 WHERE id = ?1 AND version = ?2 AND task_status = ?3 AND task_status <> 'PROCESSING'
@@ -247,6 +249,14 @@ WHERE kind = ?1 AND subject = ?2 AND open = 1 AND (?6 = 0 OR last_op < ?5)
 INSERT INTO alert_event (kind, subject, biz_type, task_id, message, count, first_at, last_at,
     last_op, open)
 VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?6, ?7, 1) ON CONFLICT DO NOTHING
+
+-- name: alert_clear
+UPDATE alert_event SET open = 0, recovered_at = ?3, recovered_message = ?4
+WHERE kind = ?1 AND subject = ?2 AND open = 1
+
+-- name: stop_note
+INSERT INTO queue_stop (biz_type, from_at, to_at) VALUES (?1, ?2, ?3)
+ON CONFLICT (biz_type, from_at) DO UPDATE SET to_at = excluded.to_at WHERE to_at < excluded.to_at
 
 -- name: alert_page
 SELECT id, kind, subject, biz_type, task_id, message, count, first_at, last_at FROM alert_event

@@ -42,7 +42,7 @@ struct bs_success_rule {
 struct bs_policy {
     struct bs_backoff backoff;
     int32_t max_retry_count;
-    struct bs_span max_age; /* 0: none; not enforced before queue protection exists */
+    struct bs_span max_age; /* of the time that it could have run; 0: none */
     struct bs_span order_not_found_grace;
     enum bs_effect effect;
     bool has_look_up;

@@ -19,3 +19,12 @@ const struct bs_queue_conf *bs_queue_find(const struct bs_queues *q, struct bs_s
     }
     return NULL;
 }
+
+const struct bs_host_conf *bs_host_find(const struct bs_queues *q, struct bs_str name)
+{
+    for (uint32_t i = 0; q && i < q->hosts_n; i++) {
+        if (bs_str_eq(q->hosts[i].name, name))
+            return &q->hosts[i];
+    }
+    return NULL;
+}

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "base/secret.h"
+#include "core/alert.h"
 #include "core/policy.h"
+#include "core/rate.h"
 
 #include <stdatomic.h>
 
@@ -22,12 +24,33 @@ struct bs_queue_conf {
     struct bs_span lease;
     bool renew; /* renews every third of the lease */
     uint32_t concurrency;
+    struct bs_rate rate;
+    /* "host:port" of the two addresses, lower case, the port always there; look_host empty: no
+       look-up over HTTP. */
+    struct bs_str handler_host, look_host;
+    struct bs_alert_limits alerts;
     struct bs_policy policy;
 };
 
+/* A limit that all queues share that call this host. */
+struct bs_host_conf {
+    struct bs_str name; /* "host:port", as handler_host has it */
+    uint32_t concurrency;
+};
+
+struct bs_history_conf {
+    struct bs_span archive_after; /* finished tasks move to history; 0: never    */
+    struct bs_span purge_after;   /* and are deleted from there; 0: never (default) */
+};
+
+/* Everything that a reload swaps at once. */
 struct bs_queues {
     const struct bs_queue_conf *items; /* sorted by biz_type, byte order */
     uint32_t n;
+    const struct bs_host_conf *hosts; /* sorted by name, byte order */
+    uint32_t hosts_n;
+    struct bs_history_conf history;
+    const struct bs_alert_conf *alerts; /* NULL: nothing is watched (tests) */
 };
 
 /* What every part reads at the beginning of a step; never keep items across steps by index, only by
@@ -42,3 +65,5 @@ static inline const struct bs_queues *bs_queues_now(struct bs_queues_slot *s)
 }
 
 const struct bs_queue_conf *bs_queue_find(const struct bs_queues *q, struct bs_str biz_type);
+/* NULL: this host has no limit of its own. */
+const struct bs_host_conf *bs_host_find(const struct bs_queues *q, struct bs_str name);

@@ -156,9 +156,9 @@ static bs_rc consequences(struct bs_store *s, const struct bs_op *op, const stru
     if (waits(n->state))
         hint_add(s, t->biz_type, n->due_at);
     else if (waits(t->state) && t->call_until.us)
-        return block_free_all(s, t->serial_key, err);
+        return block_free_all(s, t->serial_key, op->now, err);
     else if (waits(t->state) && t->blocked == BS_BLOCKED_NONE)
-        return block_free_next(s, t->serial_key, t->biz_type, err);
+        return block_free_next(s, t->serial_key, t->biz_type, op->now, err);
     return BS_OK;
 }
 

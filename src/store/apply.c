@@ -80,6 +80,14 @@ static bs_rc apply_one(struct bs_store *s, struct bs_op *op, struct bs_err *err)
         return token_revoke_apply(s, op, err);
     case BS_OP_ALERT:
         return alert_apply(s, op, err);
+    case BS_OP_ALERT_CLEAR:
+        return alert_clear_apply(s, op, err);
+    case BS_OP_STOPPED:
+        return stopped_apply(s, op, err);
+    case BS_OP_ARCHIVE:
+        return archive_apply(s, op, err);
+    case BS_OP_PURGE:
+        return purge_apply(s, op, err);
     case BS_OP_SUBMIT:
     case BS_OP_KIND_COUNT:
         break;

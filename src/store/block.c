@@ -6,14 +6,14 @@
 #include "store/inner.h"
 
 static bs_rc free_row(struct bs_store *s, const struct bs_val *row, struct bs_str key,
-                      struct bs_err *err)
+                      struct bs_time now, struct bs_err *err)
 {
-    BS_TRY(RUN(s, BS_SQL_BLOCKED_FREE, NULL, err, row[0], bs_text(key)));
+    BS_TRY(RUN(s, BS_SQL_BLOCKED_FREE, NULL, err, row[0], bs_text(key), bs_i64(now.us)));
     hint_add(s, row[1].s, (struct bs_time){ row[2].i });
     return BS_OK;
 }
 
-bs_rc block_free_all(struct bs_store *s, struct bs_str key, struct bs_err *err)
+bs_rc block_free_all(struct bs_store *s, struct bs_str key, struct bs_time now, struct bs_err *err)
 {
     char queue[64] = "";
     struct bs_str after = bs_str_of(queue);
@@ -30,12 +30,12 @@ bs_rc block_free_all(struct bs_store *s, struct bs_str key, struct bs_err *err)
         /* The row's own text is gone once the statement runs again. */
         after.n = BS_MIN(row[1].s.n, sizeof(queue));
         memcpy(queue, row[1].s.p, after.n);
-        BS_TRY(free_row(s, row, key, err));
+        BS_TRY(free_row(s, row, key, now, err));
     }
 }
 
 bs_rc block_free_next(struct bs_store *s, struct bs_str key, struct bs_str biz_type,
-                      struct bs_err *err)
+                      struct bs_time now, struct bs_err *err)
 {
     struct bs_val row[3];
     bool found = false;
@@ -44,5 +44,5 @@ bs_rc block_free_next(struct bs_store *s, struct bs_str key, struct bs_str biz_t
         return BS_OK;
     BS_TRY(
         ONE(s, BS_SQL_BLOCKED_FIRST_OF_QUEUE, row, &found, err, bs_text(key), bs_text(biz_type)));
-    return found ? free_row(s, row, key, err) : BS_OK;
+    return found ? free_row(s, row, key, now, err) : BS_OK;
 }

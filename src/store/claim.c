@@ -51,7 +51,7 @@ struct claim {
 static bs_rc block(struct claim *c, const struct bs_task *t, struct bs_err *err)
 {
     c->blocked++;
-    return RUN(c->s, BS_SQL_CLAIM_BLOCK, NULL, err, bs_i64(t->id));
+    return RUN(c->s, BS_SQL_CLAIM_BLOCK, NULL, err, bs_i64(t->id), bs_i64(c->op->now.us));
 }
 
 static void as_claimed(const struct bs_op *op, struct bs_task *t, int64_t token)
@@ -222,7 +222,9 @@ bs_rc claim_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err)
         q->ret_more = true; /* not looked at: the next claim tells */
         return BS_OK;
     }
-    for (int32_t priority = 0; priority < PRIORITIES; priority++) {
+    for (int32_t i = 0; i < PRIORITIES; i++) {
+        int32_t priority = q->from_below ? PRIORITIES - 1 - i : i;
+
         BS_TRY(claim_suspects(&c, priority, err));
         BS_TRY(claim_range(&c, BS_SQL_CLAIM_SCAN, priority, &c.left, err));
     }

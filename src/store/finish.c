@@ -126,7 +126,7 @@ bs_rc settle_write(struct bs_store *s, const struct bs_op *op, const struct sett
     BS_TRY(free_effect_key(s, w, err));
     /* A call that was cut after sending keeps its business object to itself until its deadline. */
     if (d->event != BS_EV_RELEASED_SENT)
-        BS_TRY(block_free_all(s, t->serial_key, err));
+        BS_TRY(block_free_all(s, t->serial_key, op->now, err));
     if (waits(d->to))
         hint_add(s, t->biz_type, d->next_execute_at);
     return BS_OK;

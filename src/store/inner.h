@@ -166,10 +166,11 @@ void stat_forget(struct bs_store *s);
 void hint_add(struct bs_store *s, struct bs_str biz_type, struct bs_time due);
 
 /* A holder of key left PROCESSING: the first blocked task of each queue may be claimed again. */
-BS_NODISCARD bs_rc block_free_all(struct bs_store *s, struct bs_str key, struct bs_err *err);
+BS_NODISCARD bs_rc block_free_all(struct bs_store *s, struct bs_str key, struct bs_time now,
+                                  struct bs_err *err);
 /* A task of (key, queue) that could be claimed is gone: the next blocked one takes its place. */
 BS_NODISCARD bs_rc block_free_next(struct bs_store *s, struct bs_str key, struct bs_str biz_type,
-                                   struct bs_err *err);
+                                   struct bs_time now, struct bs_err *err);
 
 /* ---- operations, inside the transaction ---- */
 
@@ -186,6 +187,10 @@ BS_NODISCARD bs_rc queue_pause_apply(struct bs_store *s, struct bs_op *op, struc
 BS_NODISCARD bs_rc token_add_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
 BS_NODISCARD bs_rc token_revoke_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
 BS_NODISCARD bs_rc alert_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
+BS_NODISCARD bs_rc alert_clear_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
+BS_NODISCARD bs_rc stopped_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
+BS_NODISCARD bs_rc archive_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
+BS_NODISCARD bs_rc purge_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
 void claim_forget(struct bs_op *op);
 
 /* A guarded change of a task that is leased: state, counters, keys of the lease, figures, log row,

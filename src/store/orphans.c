@@ -37,8 +37,8 @@ static bs_rc park(struct bs_store *s, struct bs_op *op, const struct bs_task *t,
     BS_TRY(stat_move(s, t, step.to, t->outcome_unknown, err));
     BS_TRY(log_write(s, &row, &is_new, err));
     op->orphans.ret_manual++;
-    return t->call_until.us ? block_free_all(s, t->serial_key, err)
-                            : block_free_next(s, t->serial_key, t->biz_type, err);
+    return t->call_until.us ? block_free_all(s, t->serial_key, op->now, err)
+                            : block_free_next(s, t->serial_key, t->biz_type, op->now, err);
 }
 
 static bs_rc read_rows(struct bs_store *s, enum bs_sql sql, struct bs_str biz_type, uint32_t limit,

@@ -57,7 +57,10 @@ BS_NODISCARD bs_rc bs_store_checkpoint(struct bs_store *s, int64_t *ret_wal_byte
     X(SUBMIT)                                                                                      \
     X(CLAIM)                                                                                       \
     X(FINISH)                                                                                      \
-    X(RENEW) X(REAP) X(ORPHANS) X(ACT) X(QUEUE_PAUSE) X(TOKEN_ADD) X(TOKEN_REVOKE) X(ALERT)
+    X(RENEW)                                                                                       \
+    X(REAP)                                                                                        \
+    X(ORPHANS) X(ACT) X(QUEUE_PAUSE) X(TOKEN_ADD) X(TOKEN_REVOKE) X(ALERT) X(ALERT_CLEAR)          \
+        X(STOPPED) X(ARCHIVE) X(PURGE)
 #define BS_OP_ENUM(name) BS_OP_##name,
 enum bs_op_kind { BS_OP_LIST(BS_OP_ENUM) BS_OP_KIND_COUNT };
 
@@ -95,6 +98,7 @@ struct bs_op_claim {
     struct bs_str claim_id; /* unique; becomes locked_by */
     uint32_t limit;
     uint32_t suspects_limit; /* at most so many tasks with crash_count ≥ 2 */
+    bool from_below;         /* the lowest priority first, so that a flood above starves nobody */
     struct bs_time lease_until;
     int64_t token_floor;         /* store time in µs */
     struct bs_leased *ret_tasks; /* in claim order; the caller's */
@@ -165,6 +169,31 @@ struct bs_op_alert {
     int64_t task_id; /* 0: none */
 };
 
+/* Ends the open alert of this kind and subject; nothing without one. */
+struct bs_op_alert_clear {
+    struct bs_str kind, subject, message;
+};
+
+/* The queue could not run from … to …: paused, behind a breaker, or (biz_type empty: all queues)
+ * the process was down. The same `from` again makes it longer, never shorter. max_age does not
+ * count such time. */
+struct bs_op_stopped {
+    struct bs_str biz_type;
+    struct bs_time from, to;
+};
+
+/* One slice, in the order of ids: finished tasks that have been left alone since `before` move to
+ * history (ARCHIVE), or are deleted from there with payload and log (PURGE); never what is open or
+ * in MANUAL, never keys, never the audit. */
+struct bs_op_slice {
+    struct bs_time before;
+    int64_t after_id;     /* where the last slice ended; 0: from the oldest */
+    uint32_t limit;       /* rows looked at, at most                        */
+    uint32_t ret_moved;   /* a re-run counts nothing                        */
+    int64_t ret_after_id; /* for the next slice                             */
+    bool ret_more;
+};
+
 struct bs_op {
     enum bs_op_kind kind;
     int64_t id;         /* own id: of the task for SUBMIT, of the log or audit row for the others */
@@ -184,6 +213,9 @@ struct bs_op {
         struct bs_op_token_add token_add;
         struct bs_op_token_revoke token_revoke;
         struct bs_op_alert alert;
+        struct bs_op_alert_clear alert_clear;
+        struct bs_op_stopped stopped;
+        struct bs_op_slice slice; /* ARCHIVE, PURGE */
     };
 };
 

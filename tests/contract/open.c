@@ -167,7 +167,7 @@ static void the_check_sees_what_does_not_fit(void **state)
         "DELETE FROM request_key",
         "UPDATE effect_key SET task_id = 5",
         "UPDATE task SET due_at = NULL",
-        "UPDATE task SET due_at = NULL, blocked_key = 'o:1'",
+        "UPDATE task SET due_at = NULL, blocked_key = 'o:1', blocked_at = 1",
     };
     struct bs_task *t = sample(w, "r-1");
 

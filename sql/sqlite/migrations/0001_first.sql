@@ -61,7 +61,12 @@ CREATE TABLE task (
     locked_until INTEGER CHECK ((locked_until IS NULL) = (task_status <> 'PROCESSING')),
     lease_token INTEGER NOT NULL DEFAULT 0,
     version INTEGER NOT NULL DEFAULT 1,
-    updated_at INTEGER NOT NULL
+    updated_at INTEGER NOT NULL,
+    -- For max_age: since when its budget counts (NULL: since created_at), how long it was blocked or
+    -- held meanwhile, and since when it is blocked.
+    fresh_at INTEGER,
+    idle_us INTEGER NOT NULL DEFAULT 0,
+    blocked_at INTEGER CHECK ((blocked_at IS NULL) = (blocked_key IS NULL))
 ) STRICT;
 
 -- What a claim looks through, queue by queue. Tasks that lost their lease twice stand in an index
@@ -76,6 +81,7 @@ CREATE INDEX task_blocked ON task (blocked_key, biz_type, next_execute_at, id)
 CREATE UNIQUE INDEX task_run ON task (run_key) WHERE run_key IS NOT NULL;
 CREATE INDEX task_lease ON task (locked_until, id) WHERE locked_until IS NOT NULL;
 CREATE INDEX task_attention ON task (task_status, id) WHERE task_status IN ('MANUAL', 'RETRY');
+CREATE INDEX task_manual ON task (biz_type, updated_at) WHERE task_status = 'MANUAL';
 CREATE INDEX task_biz_id ON task (biz_id, id);
 CREATE INDEX task_order_no ON task (order_no, id) WHERE order_no IS NOT NULL;
 CREATE INDEX task_payment_no ON task (payment_no, id) WHERE payment_no IS NOT NULL;
@@ -159,6 +165,14 @@ CREATE TABLE queue_state (
     orphan_since INTEGER
 ) STRICT, WITHOUT ROWID;
 
+-- Spans in which a queue could not run (biz_type '': none could, the process was down).
+CREATE TABLE queue_stop (
+    biz_type TEXT NOT NULL,
+    from_at INTEGER NOT NULL,
+    to_at INTEGER NOT NULL,
+    PRIMARY KEY (biz_type, from_at)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE alert_event (
     id INTEGER PRIMARY KEY,
     kind TEXT NOT NULL,
@@ -170,7 +184,9 @@ CREATE TABLE alert_event (
     first_at INTEGER NOT NULL,
     last_at INTEGER NOT NULL,
     last_op INTEGER NOT NULL,
-    open INTEGER NOT NULL
+    open INTEGER NOT NULL,
+    recovered_at INTEGER,
+    recovered_message TEXT
 ) STRICT;
 CREATE UNIQUE INDEX alert_event_open ON alert_event (kind, subject) WHERE open = 1;
 
