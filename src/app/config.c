@@ -1,6 +1,8 @@
 /* Finds, reads and checks the configuration file. */
 #include "app/config.h"
 
+#include "app/config_alert.h"
+#include "app/config_host.h"
 #include "app/config_queue.h"
 #include "base/text.h"
 #include "sys/files.h"
@@ -134,17 +136,33 @@ static int by_name(const void *a, const void *b)
                       ((const struct bs_queue_conf *)b)->biz_type);
 }
 
-static void build_queues(const struct bs_conf_val *v, struct bs_config *c, struct bs_conf_faults *f)
+static void build_items(const struct bs_conf_val *v, const struct bs_alert_limits *limits,
+                        struct bs_queues *q, struct bs_conf_faults *f)
 {
     uint32_t n = (uint32_t)v->n;
     struct bs_queue_conf *items = BS_NEW_ARRAY(f->arena, struct bs_queue_conf, n + 1);
 
-    for (uint32_t i = 0; items && i < n; i++)
-        bs_conf_build_queue(&v->queues[i], &items[i], f);
     if (!items)
         return;
+    for (uint32_t i = 0; i < n; i++)
+        bs_conf_build_queue(&v->named[i], limits, &items[i], f);
     qsort(items, n, sizeof(*items), by_name);
-    c->queues = (struct bs_queues){ .items = items, .n = n };
+    q->items = items;
+    q->n = n;
+}
+
+static void build_queues(const struct bs_conf_group *top, struct bs_queues *q,
+                         struct bs_conf_faults *f)
+{
+    const struct bs_conf_group *alerts = top->v[BS_TOP_ALERTS].section;
+    struct bs_alert_limits limits = bs_alert_limits_default;
+
+    if (alerts)
+        bs_conf_build_limits(alerts->v[BS_AL_LIMITS].section, &bs_alert_limits_default, &limits, f);
+    q->alerts = bs_conf_build_alerts(alerts, f);
+    bs_conf_build_history(top->v[BS_TOP_HISTORY].section, &q->history, f);
+    build_items(&top->v[BS_TOP_QUEUES], &limits, q, f);
+    bs_conf_build_hosts(&top->v[BS_TOP_HOSTS], q, f);
 }
 
 /* ---- the whole ---- */
@@ -165,11 +183,16 @@ static void build(const struct bs_conf_group *top, struct bs_config *c, struct b
         c->log_level = (enum bs_log_level)log->v[BS_LOGKEY_LEVEL].n;
         c->log_form = log_forms[log->v[BS_LOGKEY_FORMAT].n];
     }
-    build_queues(&top->v[BS_TOP_QUEUES], c, f);
+    build_queues(top, &c->queues, f);
 }
 
-static const struct bs_yaml_node *without_queues(const struct bs_yaml_node *root,
-                                                 struct bs_arena *a)
+/* What only the server needs, and what belongs to its queues. */
+static bool for_serving(struct bs_str key)
+{
+    return bs_str_is(key, "queues") || bs_str_is(key, "hosts") || bs_str_is(key, "alerts");
+}
+
+static const struct bs_yaml_node *places_of(const struct bs_yaml_node *root, struct bs_arena *a)
 {
     struct bs_yaml_node *n = BS_NEW(a, struct bs_yaml_node);
     struct bs_yaml_item *items = n ? BS_NEW_ARRAY(a, struct bs_yaml_item, root->n + 1) : NULL;
@@ -180,7 +203,7 @@ static const struct bs_yaml_node *without_queues(const struct bs_yaml_node *root
     n->items = items;
     n->n = 0;
     for (uint32_t i = 0; i < root->n; i++)
-        if (!bs_str_is(root->items[i].key, "queues"))
+        if (!for_serving(root->items[i].key))
             n->items[n->n++] = root->items[i];
     return n;
 }
@@ -204,7 +227,7 @@ static void read_into(struct bs_config *c, struct bs_str text, enum bs_config_sc
         return;
     }
     if (root && scope == BS_CONFIG_PLACES)
-        root = without_queues(root, &c->arena);
+        root = places_of(root, &c->arena);
     bs_conf_read(&bs_conf_top_section, root, &top, f);
     build(&top, c, f);
 }
@@ -323,7 +346,7 @@ static void list_section(const struct bs_conf_section *s, struct bs_str path, st
                    : k->standard ? k->standard
                                  : "-",
                    k->doc);
-        if (k->kind == BS_CONF_QUEUES)
+        if (k->kind == BS_CONF_NAMED)
             bs_buf_addz(&name, ".NAME");
         if (k->section)
             list_section(k->section, bs_buf_str(&name), out);

@@ -23,8 +23,8 @@ struct bs_config {
 
 enum bs_config_scope {
     BS_CONFIG_WHOLE, /* for serving: queues with their secrets too                             */
-    BS_CONFIG_PLACES /* for commands: where store and socket are; queues are not looked at, so
-                        that no secret of the server is needed                                 */
+    BS_CONFIG_PLACES /* for commands: where store and socket are; queues and alerts are not looked
+                        at, so that no secret of the server is needed */
 };
 
 /* `file` NULL: ./backstop.yaml, else /etc/backstop/backstop.yaml, else the defaults. Every fault is

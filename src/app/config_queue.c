@@ -1,6 +1,8 @@
 /* One queue: its values together. */
 #include "app/config_queue.h"
 
+#include "app/config_alert.h"
+#include "app/config_host.h"
 #include "app/config_rule.h"
 
 static struct bs_str path_of(const struct bs_conf_group *g, const char *key,
@@ -40,7 +42,8 @@ static void build_look(const struct bs_conf_group *g, struct bs_queue_conf *q,
     q->policy.has_look_up = true;
     q->look_url = look->v[BS_LOOK_URL].text;
     q->look_timeout = BS_US(look->v[BS_LOOK_TIMEOUT].n);
-    bs_conf_check_url(&look->v[BS_LOOK_URL], path_of(look, "url", f), true, f);
+    bs_conf_check_url(&look->v[BS_LOOK_URL], path_of(look, "url", f), BS_URL_LOOK, f);
+    q->look_host = bs_conf_host_of(f->arena, q->look_url);
 }
 
 static void build_times(const struct bs_conf_group *g, struct bs_queue_conf *q,
@@ -105,25 +108,35 @@ static void check_money(const struct bs_conf_group *g, const struct bs_queue_con
                           BS_STR_FMT(g->path));
 }
 
-void bs_conf_build_queue(const struct bs_conf_group *g, struct bs_queue_conf *q,
+static void build_policy(const struct bs_conf_group *g, struct bs_policy *p,
                          struct bs_conf_faults *f)
+{
+    p->effect = (enum bs_effect)g->v[BS_Q_EFFECT].n;
+    p->max_retry_count = (int32_t)g->v[BS_Q_MAX_RETRY_COUNT].n;
+    p->max_age = BS_US(g->v[BS_Q_MAX_AGE].n);
+    p->order_not_found_grace = BS_US(g->v[BS_Q_ORDER_NOT_FOUND_GRACE].n);
+    if (g->v[BS_Q_RETRY].section)
+        bs_conf_read_backoff(g->v[BS_Q_RETRY].section, &p->backoff, f);
+    if (g->v[BS_Q_SUCCESS].section)
+        bs_conf_read_success(g->v[BS_Q_SUCCESS].section, &p->success, f);
+    bs_conf_read_statuses(&g->v[BS_Q_STATUSES], path_of(g, "statuses", f), p, f);
+}
+
+void bs_conf_build_queue(const struct bs_conf_group *g, const struct bs_alert_limits *limits,
+                         struct bs_queue_conf *q, struct bs_conf_faults *f)
 {
     *q = (struct bs_queue_conf){ .biz_type = g->name, .policy = bs_policy_default };
     check_name(g, f);
     q->handler_url = g->v[BS_Q_HANDLER].text;
-    bs_conf_check_url(&g->v[BS_Q_HANDLER], path_of(g, "handler", f), false, f);
+    q->handler_host = bs_conf_host_of(f->arena, q->handler_url);
+    bs_conf_check_url(&g->v[BS_Q_HANDLER], path_of(g, "handler", f), BS_URL_PLAIN, f);
     bs_conf_read_secret(&g->v[BS_Q_SECRET], path_of(g, "secret", f), &q->secret, f);
     build_look(g, q, f);
     build_times(g, q, f);
     q->concurrency = (uint32_t)g->v[BS_Q_CONCURRENCY].n;
-    q->policy.effect = (enum bs_effect)g->v[BS_Q_EFFECT].n;
-    q->policy.max_retry_count = (int32_t)g->v[BS_Q_MAX_RETRY_COUNT].n;
-    q->policy.order_not_found_grace = BS_US(g->v[BS_Q_ORDER_NOT_FOUND_GRACE].n);
-    if (g->v[BS_Q_RETRY].section)
-        bs_conf_read_backoff(g->v[BS_Q_RETRY].section, &q->policy.backoff, f);
-    if (g->v[BS_Q_SUCCESS].section)
-        bs_conf_read_success(g->v[BS_Q_SUCCESS].section, &q->policy.success, f);
-    bs_conf_read_statuses(&g->v[BS_Q_STATUSES], path_of(g, "statuses", f), &q->policy, f);
+    q->rate = g->v[BS_Q_RATE].rate;
+    build_policy(g, &q->policy, f);
+    bs_conf_build_limits(g->v[BS_Q_ALERTS].section, limits, &q->alerts, f);
     check_lease(g, q, f);
     check_money(g, q, f);
 }

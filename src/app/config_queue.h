@@ -4,6 +4,7 @@
 #include "app/config_read.h"
 #include "core/queue.h"
 
-/* Adds a fault for everything that cannot be. The result borrows from the faults' arena. */
-void bs_conf_build_queue(const struct bs_conf_group *g, struct bs_queue_conf *q,
-                         struct bs_conf_faults *f);
+/* Adds a fault for everything that cannot be. `limits` hold where the queue has none of its own.
+ * The result borrows from the faults' arena. */
+void bs_conf_build_queue(const struct bs_conf_group *g, const struct bs_alert_limits *limits,
+                         struct bs_queue_conf *q, struct bs_conf_faults *f);

@@ -6,7 +6,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { FAULT_MAX = 1024 };
 
@@ -94,71 +93,6 @@ static void fault_unknown(const struct bs_conf_section *s, const struct bs_yaml_
                           BS_STR_FMT(where));
 }
 
-/* ---- texts with ${NAME} ---- */
-
-static bool name_char(char c, bool first)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
-           (!first && c >= '0' && c <= '9');
-}
-
-/* The text begins with "${". Adds the variable's value; returns how many bytes it took, 0: fault.
- */
-static size_t expand_one(struct bs_buf *out, struct bs_str s, struct bs_str what, uint32_t line,
-                         struct bs_conf_faults *f)
-{
-    char name[128];
-    size_t n = 2;
-
-    while (n < s.n && n - 2 < sizeof(name) - 1 && name_char(s.p[n], n == 2))
-        n++;
-    if (n == 2 || n == s.n || s.p[n] != '}') {
-        bs_conf_fault_add(f, line,
-                          "%.*s: `${` must be followed by the name of an environment variable and "
-                          "`}`; write `$${` for the two characters themselves",
-                          BS_STR_FMT(what));
-        return 0;
-    }
-    memcpy(name, s.p + 2, n - 2);
-    name[n - 2] = '\0';
-    const char *value = getenv(name);
-    if (!value || !*value) {
-        bs_conf_fault_add(f, line, "%.*s: the environment variable %s is %s", BS_STR_FMT(what),
-                          name, value ? "empty" : "not set");
-        return 0;
-    }
-    bs_buf_addz(out, value);
-    return n + 1;
-}
-
-static bool expand(struct bs_str s, struct bs_str what, uint32_t line, struct bs_str *ret,
-                   struct bs_conf_faults *f)
-{
-    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 64 << 10 };
-
-    for (size_t i = 0; i < s.n;) {
-        struct bs_str rest = { s.p + i, s.n - i };
-        size_t used = 1;
-        if (bs_str_starts(rest, BS_STR("$${"))) {
-            bs_buf_addz(&out, "${");
-            used = 3;
-        } else if (bs_str_starts(rest, BS_STR("${"))) {
-            used = expand_one(&out, rest, what, line, f);
-        } else {
-            bs_buf_addc(&out, s.p[i]);
-        }
-        if (used == 0)
-            return false;
-        i += used;
-    }
-    if (bs_buf_done(&out, NULL) != BS_OK) {
-        bs_conf_fault_add(f, line, "%.*s is longer than 64 KiB", BS_STR_FMT(what));
-        return false;
-    }
-    *ret = bs_arena_str(f->arena, bs_buf_str(&out));
-    return ret->p != NULL;
-}
-
 /* ---- single values ---- */
 
 static void fault_type(const struct bs_conf_key *k, struct bs_str what,
@@ -166,8 +100,9 @@ static void fault_type(const struct bs_conf_key *k, struct bs_str what,
 {
     struct bs_str found = bs_yaml_describe(f->arena, n);
 
-    bs_conf_fault_add(f, n->line, "%.*s must be %s, not %.*s", BS_STR_FMT(what),
-                      bs_conf_kind_words(k->kind), BS_STR_FMT(found));
+    bs_conf_fault_add(f, n->line, "%.*s must be %s%s%s, not %.*s", BS_STR_FMT(what),
+                      bs_conf_kind_words(k->kind), k->instead ? " or the word " : "",
+                      k->instead ? k->instead : "", BS_STR_FMT(found));
 }
 
 static struct bs_str span_text(int64_t us, struct bs_conf_faults *f)
@@ -184,12 +119,11 @@ bool bs_conf_span(const struct bs_conf_key *k, struct bs_str what, const struct 
     struct bs_span d;
 
     if (n->kind != BS_YAML_SCALAR || bs_span_parse(n->text, &d, NULL) != BS_OK) {
-        struct bs_str found = bs_yaml_describe(f->arena, n);
-        bs_conf_fault_add(f, n->line, "%.*s must be %s, not %.*s", BS_STR_FMT(what),
-                          bs_conf_kind_words(BS_CONF_SPAN), BS_STR_FMT(found));
+        struct bs_conf_key one = { .kind = BS_CONF_SPAN, .instead = k->instead };
+        fault_type(&one, what, n, f);
         return false;
     }
-    if (d.us < k->min || d.us > k->max) {
+    if ((d.us < k->min && !(k->instead && d.us == 0)) || d.us > k->max) {
         struct bs_str least = span_text(k->min, f), most = span_text(k->max, f);
         bs_conf_fault_add(f, n->line, "%.*s must be from %.*s to %.*s, not %.*s", BS_STR_FMT(what),
                           BS_STR_FMT(least), BS_STR_FMT(most), BS_STR_FMT(n->text));
@@ -251,6 +185,15 @@ static void read_number(const struct bs_conf_key *k, struct bs_str what,
         fault_range(k, what, n->line, n->text, f);
     else
         v->n = number;
+}
+
+static void read_rate(const struct bs_conf_key *k, struct bs_str what, const struct bs_yaml_node *n,
+                      struct bs_conf_val *v, struct bs_conf_faults *f)
+{
+    if (n->kind != BS_YAML_SCALAR || !bs_rate_parse(n->text, &v->rate))
+        fault_type(k, what, n, f);
+    else if (v->rate.calls < k->min || v->rate.calls > k->max)
+        fault_range(k, what, n->line, n->text, f);
 }
 
 static void read_flag(const struct bs_conf_key *k, struct bs_str what, const struct bs_yaml_node *n,
@@ -322,7 +265,7 @@ static void read_text(const struct bs_conf_key *k, struct bs_str what, const str
     v->raw = n->text;
     if (!bs_utf8_valid(n->text) || !bs_text_plain(n->text))
         bs_conf_fault_add(f, n->line, "%.*s must not hold control characters", BS_STR_FMT(what));
-    else if (!expand(n->text, what, n->line, &v->text, f))
+    else if (!bs_conf_expand(n->text, what, n->line, &v->text, f))
         v->text = BS_STR_NONE;
 }
 
@@ -355,13 +298,8 @@ static void read_section(const struct bs_conf_key *k, struct bs_str what,
 {
     struct bs_conf_group *g;
 
-    if (k->instead && n->kind == BS_YAML_SCALAR && bs_str_is(n->text, k->instead))
-        return;
     if (n->kind != BS_YAML_MAP) {
-        struct bs_str found = bs_yaml_describe(f->arena, n);
-        bs_conf_fault_add(f, n->line, "%.*s must be %s%s%s, not %.*s", BS_STR_FMT(what),
-                          bs_conf_kind_words(k->kind), k->instead ? " or the word " : "",
-                          k->instead ? k->instead : "", BS_STR_FMT(found));
+        fault_type(k, what, n, f);
         return;
     }
     g = new_group(what, bs_str_of(k->name), v->line, f);
@@ -387,9 +325,28 @@ static void check_doubles(const struct bs_yaml_node *map, const struct bs_conf_g
     }
 }
 
-static void read_queues(const struct bs_conf_key *k, struct bs_str what,
-                        const struct bs_yaml_node *n, struct bs_conf_val *v,
-                        struct bs_conf_faults *f)
+static void read_one_named(const struct bs_conf_key *k, const struct bs_yaml_item *item,
+                           const struct bs_conf_group *here, struct bs_conf_val *v,
+                           struct bs_conf_faults *f)
+{
+    struct bs_conf_group *g = &v->named[v->n];
+
+    g->name = item->key;
+    g->path = key_path(here, item->key.p, f);
+    g->line = item->key_line;
+    if (item->value->kind == BS_YAML_MAP) {
+        bs_conf_read(k->section, item->value, g, f);
+        v->n++;
+    } else {
+        struct bs_str found = bs_yaml_describe(f->arena, item->value);
+        bs_conf_fault_add(f, g->line, "%.*s must be a group of keys, not %.*s", BS_STR_FMT(g->path),
+                          BS_STR_FMT(found));
+    }
+}
+
+static void read_named(const struct bs_conf_key *k, struct bs_str what,
+                       const struct bs_yaml_node *n, struct bs_conf_val *v,
+                       struct bs_conf_faults *f)
 {
     struct bs_conf_group here = { .path = what };
 
@@ -398,25 +355,13 @@ static void read_queues(const struct bs_conf_key *k, struct bs_str what,
         return;
     }
     check_doubles(n, &here, f);
-    v->queues = BS_NEW_ARRAY(f->arena, struct bs_conf_group, n->n + 1);
-    if (!v->queues) {
+    v->named = BS_NEW_ARRAY(f->arena, struct bs_conf_group, n->n + 1);
+    if (!v->named) {
         bs_conf_fault_add(f, n->line, "no memory for the configuration");
         return;
     }
-    for (uint32_t i = 0; i < n->n; i++) {
-        struct bs_conf_group *g = &v->queues[v->n];
-        g->name = n->items[i].key;
-        g->path = key_path(&here, n->items[i].key.p, f);
-        g->line = n->items[i].key_line;
-        if (n->items[i].value->kind == BS_YAML_MAP) {
-            bs_conf_read(k->section, n->items[i].value, g, f);
-            v->n++;
-        } else {
-            struct bs_str found = bs_yaml_describe(f->arena, n->items[i].value);
-            bs_conf_fault_add(f, g->line, "%.*s must be a group of keys, not %.*s",
-                              BS_STR_FMT(g->path), BS_STR_FMT(found));
-        }
-    }
+    for (uint32_t i = 0; i < n->n; i++)
+        read_one_named(k, &n->items[i], &here, v, f);
 }
 
 static void read_list(const struct bs_conf_key *k, struct bs_str what, const struct bs_yaml_node *n,
@@ -430,10 +375,23 @@ static void read_list(const struct bs_conf_key *k, struct bs_str what, const str
         v->node = n;
 }
 
+/* The word that may stand for the value, or 0 for a number. */
+static bool is_off(const struct bs_conf_key *k, const struct bs_yaml_node *n)
+{
+    bool number = k->kind == BS_CONF_COUNT || k->kind == BS_CONF_SPAN || k->kind == BS_CONF_RATE;
+
+    return k->instead && n->kind == BS_YAML_SCALAR &&
+           (bs_str_is(n->text, k->instead) || (number && n->plain && bs_str_is(n->text, "0")));
+}
+
 static void read_value(const struct bs_conf_key *k, struct bs_str what,
                        const struct bs_yaml_node *n, struct bs_conf_val *v,
                        struct bs_conf_faults *f)
 {
+    if (is_off(k, n)) {
+        v->n = 0;
+        return;
+    }
     switch (k->kind) {
     case BS_CONF_TEXT:
         read_text(k, what, n, v, f);
@@ -449,19 +407,23 @@ static void read_value(const struct bs_conf_key *k, struct bs_str what,
     case BS_CONF_SPAN:
         bs_conf_span(k, what, n, &v->n, f);
         break;
+    case BS_CONF_RATE:
+        read_rate(k, what, n, v, f);
+        break;
     case BS_CONF_CHOICE:
         read_choice(k, what, n, v, f);
         break;
     case BS_CONF_SPANS:
     case BS_CONF_STATUSES:
     case BS_CONF_RULE:
+    case BS_CONF_AMOUNTS:
         read_list(k, what, n, v, f);
         break;
     case BS_CONF_SECTION:
         read_section(k, what, n, v, f);
         break;
-    case BS_CONF_QUEUES:
-        read_queues(k, what, n, v, f);
+    case BS_CONF_NAMED:
+        read_named(k, what, n, v, f);
         break;
     }
 }
@@ -505,8 +467,8 @@ static void read_key(const struct bs_conf_key *k, const struct bs_yaml_item *ite
         return;
     }
     v->given = true;
-    if (is_null(item->value) && k->kind == BS_CONF_QUEUES)
-        return; /* a file whose queues are all commented out */
+    if (is_null(item->value) && k->kind == BS_CONF_NAMED)
+        return; /* a file whose entries are all commented out */
     if (is_null(item->value))
         bs_conf_fault_add(f, item->key_line, "%.*s has no value; it must be %s", BS_STR_FMT(what),
                           bs_conf_kind_words(k->kind));

@@ -3,6 +3,7 @@
 
 #include "app/config_schema.h"
 #include "app/config_yaml.h"
+#include "core/rate.h"
 
 struct bs_conf_fault {
     uint32_t line; /* 0: the file as a whole */
@@ -29,14 +30,16 @@ struct bs_conf_val {
     int64_t n;                           /* COUNT, SPAN µs, PERCENT, FACTOR, CHOICE, FLAG */
     struct bs_str text;                  /* TEXT: replaced, terminated; p NULL: none     */
     struct bs_str raw;                   /* TEXT: as written                             */
-    const struct bs_yaml_node *node;     /* SPANS, STATUSES, RULE; NULL: not given       */
+    struct bs_rate rate;                 /* RATE                                         */
+    const struct bs_yaml_node *node;     /* SPANS, STATUSES, RULE, AMOUNTS; NULL: not given, or the
+                                            word instead                                 */
     const struct bs_conf_group *section; /* SECTION: NULL: absent or the word instead    */
-    struct bs_conf_group *queues;        /* QUEUES: n of them                            */
+    struct bs_conf_group *named;         /* NAMED: n of them                             */
 };
 
 struct bs_conf_group {
     struct bs_str path; /* "queues.PAY_CALLBACK", "" at the top */
-    struct bs_str name; /* of a queue                           */
+    struct bs_str name; /* of a queue, host, webhook            */
     uint32_t line;
     struct bs_conf_val v[BS_CONF_KEYS_MAX]; /* by the enum of the section */
 };
@@ -48,6 +51,9 @@ void bs_conf_read(const struct bs_conf_section *s, const struct bs_yaml_node *ma
 /* One duration; false: a fault was added. `what` names the key. */
 bool bs_conf_span(const struct bs_conf_key *k, struct bs_str what, const struct bs_yaml_node *n,
                   int64_t *ret, struct bs_conf_faults *f);
+/* Replaces every ${NAME} by the environment's value, $${ by ${; false: a fault was added. */
+bool bs_conf_expand(struct bs_str s, struct bs_str what, uint32_t line, struct bs_str *ret,
+                    struct bs_conf_faults *f);
 /* The nearest of names, NULL when none is near. */
 const char *bs_conf_nearest(struct bs_str word, const char *(*name)(const void *ctx, uint32_t i),
                             const void *ctx, uint32_t n);

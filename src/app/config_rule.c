@@ -90,16 +90,17 @@ static const char *url_fault(struct bs_str url)
     if (host_end(url) == host_begin(url) || curl_url_set(u, CURLUPART_URL, url.p, 0) != CURLUE_OK)
         why = no_address;
     else if (curl_url_get(u, CURLUPART_USER, &part, 0) == CURLUE_OK)
-        why = "must not hold a user name or password; the calls are signed with `secret`";
+        why = "must not hold a user name or password";
     curl_free(part);
     curl_url_cleanup(u);
     return why;
 }
 
-void bs_conf_check_url(const struct bs_conf_val *v, struct bs_str what, bool look,
+void bs_conf_check_url(const struct bs_conf_val *v, struct bs_str what, enum bs_conf_url kind,
                        struct bs_conf_faults *f)
 {
     BS_CLEANUP(bs_buf_free) struct bs_buf plain = { .max = 8192 };
+    bool look = kind == BS_URL_LOOK;
     const char *brace, *why;
 
     if (!v->text.p)

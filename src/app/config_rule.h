@@ -5,8 +5,13 @@
 #include "app/config_read.h"
 #include "core/queue.h"
 
-/* An http or https address with a host and without a password; look: may hold placeholders. */
-void bs_conf_check_url(const struct bs_conf_val *v, struct bs_str what, bool look,
+enum bs_conf_url {
+    BS_URL_PLAIN,
+    BS_URL_LOOK, /* may hold placeholders after the host */
+};
+
+/* An http or https address with a host and without a password. */
+void bs_conf_check_url(const struct bs_conf_val *v, struct bs_str what, enum bs_conf_url kind,
                        struct bs_conf_faults *f);
 void bs_conf_read_secret(const struct bs_conf_val *v, struct bs_str what, struct bs_secret *ret,
                          struct bs_conf_faults *f);

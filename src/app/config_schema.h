@@ -13,11 +13,13 @@ enum bs_conf_kind {
     BS_CONF_PERCENT,  /* 20%, within min … max                                     */
     BS_CONF_FACTOR,   /* 2 or 1.5, kept as per cent, within min … max              */
     BS_CONF_CHOICE,   /* one of choices, kept as its index                         */
+    BS_CONF_RATE,     /* 200/s 5/m 1/h, the calls within min … max                 */
     BS_CONF_SPANS,    /* a list of spans, each within min … max                    */
     BS_CONF_STATUSES, /* HTTP statuses and what each means                         */
     BS_CONF_RULE,     /* JSON pointers and the values that mean success            */
+    BS_CONF_AMOUNTS,  /* currencies and a decimal amount of each                   */
     BS_CONF_SECTION,  /* the keys of `section`                                     */
-    BS_CONF_QUEUES,   /* names, each with the keys of `section`                    */
+    BS_CONF_NAMED,    /* names, each with the keys of `section`                    */
 };
 
 struct bs_conf_section;
@@ -30,7 +32,8 @@ struct bs_conf_key {
     int64_t min, max;
     const char *const *choices; /* CHOICE: ends with NULL                              */
     const struct bs_conf_section *section;
-    const char *instead; /* SECTION: a word that may stand for the keys ("none")       */
+    const char *instead; /* a word that may stand for the value ("none"); a number is then 0, and
+                            0 may be written too */
     const char *doc;
 };
 
@@ -47,6 +50,9 @@ enum bs_conf_top {
     BS_TOP_SOCKET,
     BS_TOP_GRACE,
     BS_TOP_LOG,
+    BS_TOP_HISTORY,
+    BS_TOP_ALERTS,
+    BS_TOP_HOSTS,
     BS_TOP_QUEUES,
     BS_TOP_COUNT
 };
@@ -63,11 +69,14 @@ enum bs_conf_queue {
     BS_Q_LEASE,
     BS_Q_RENEW,
     BS_Q_CONCURRENCY,
+    BS_Q_RATE,
     BS_Q_RETRY,
     BS_Q_MAX_RETRY_COUNT,
+    BS_Q_MAX_AGE,
     BS_Q_ORDER_NOT_FOUND_GRACE,
     BS_Q_SUCCESS,
     BS_Q_STATUSES,
+    BS_Q_ALERTS,
     BS_Q_COUNT
 };
 
@@ -84,7 +93,37 @@ enum bs_conf_retry {
 
 enum bs_conf_success { BS_SUC_STATUS, BS_SUC_BODY, BS_SUC_JSON, BS_SUC_COUNT };
 
-enum { BS_CONF_KEYS_MAX = 16 }; /* no section has more keys */
+enum bs_conf_history { BS_HIST_ARCHIVE, BS_HIST_PURGE, BS_HIST_COUNT };
+
+/* Of alerts.limits and of a queue's alerts. */
+enum bs_conf_limit {
+    BS_LIM_MANUAL_GROWTH,
+    BS_LIM_MANUAL_AGE,
+    BS_LIM_OLDEST_DUE,
+    BS_LIM_BACKLOG,
+    BS_LIM_UNKNOWN,
+    BS_LIM_EXPOSURE,
+    BS_LIM_COUNT
+};
+
+enum bs_conf_alerts {
+    BS_AL_CHECK_EVERY,
+    BS_AL_GROWTH_WINDOW,
+    BS_AL_GROUP_WAIT,
+    BS_AL_QUIET,
+    BS_AL_LIMITS,
+    BS_AL_WEBHOOKS,
+    BS_AL_PING,
+    BS_AL_COUNT
+};
+
+enum bs_conf_webhook { BS_HOOK_URL, BS_HOOK_SECRET, BS_HOOK_TIMEOUT, BS_HOOK_COUNT };
+
+enum bs_conf_ping { BS_PING_URL, BS_PING_EVERY, BS_PING_COUNT };
+
+enum bs_conf_host { BS_HOST_CONCURRENCY, BS_HOST_COUNT };
+
+enum { BS_CONF_KEYS_MAX = 20 }; /* no section has more keys */
 
 extern const struct bs_conf_section bs_conf_top_section;
 

@@ -1,6 +1,8 @@
 /* Even starts: each moves the next one on by its share of the span. */
 #include "core/rate.h"
 
+#include "base/text.h"
+
 static int64_t step_of(const struct bs_rate *r)
 {
     BS_ASSERT(r->calls > 0 && r->per.us > 0);
@@ -34,4 +36,44 @@ void bs_pace_take(struct bs_pace *p, const struct bs_rate *r, uint32_t n, struct
     if (r->calls == 0 || n == 0)
         return;
     p->next = bs_time_add(bs_time_max(p->next, now), BS_US(step_of(r) * (int64_t)n));
+}
+
+/* ---- as people write it ---- */
+
+static const struct {
+    char unit;
+    int64_t us;
+} spans[] = { { 's', 1000000 }, { 'm', 60000000 }, { 'h', 3600000000 } };
+
+bool bs_rate_parse(struct bs_str s, struct bs_rate *ret)
+{
+    struct bs_str unit = s;
+    struct bs_str calls = bs_str_cut(&unit, '/');
+    int64_t n = 0;
+
+    if (unit.n != 1 || !bs_i64_parse(calls, &n) || n < 0 || n > UINT32_MAX)
+        return false;
+    for (size_t i = 0; i < BS_COUNT(spans); i++) {
+        if (spans[i].unit == unit.p[0]) {
+            *ret = (struct bs_rate){ (uint32_t)n, BS_US(spans[i].us) };
+            return true;
+        }
+    }
+    return false;
+}
+
+void bs_rate_write(struct bs_buf *b, const struct bs_rate *r)
+{
+    if (r->calls == 0) {
+        bs_buf_addz(b, "none");
+        return;
+    }
+    bs_buf_fmt(b, "%u/", r->calls);
+    for (size_t i = 0; i < BS_COUNT(spans); i++) {
+        if (spans[i].us == r->per.us) {
+            bs_buf_addc(b, spans[i].unit);
+            return;
+        }
+    }
+    bs_span_write(b, r->per);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "base/buf.h"
 #include "base/time.h"
 
 struct bs_rate {
@@ -24,3 +25,7 @@ uint32_t bs_pace_room(const struct bs_pace *p, const struct bs_rate *r, struct b
                       uint32_t most, struct bs_time now);
 /* n have started. */
 void bs_pace_take(struct bs_pace *p, const struct bs_rate *r, uint32_t n, struct bs_time now);
+/* "200/s", "5/m", "1/h"; at most 4,294,967,295 of them. */
+bool bs_rate_parse(struct bs_str s, struct bs_rate *ret);
+/* The same form back; "none" without a limit. */
+void bs_rate_write(struct bs_buf *b, const struct bs_rate *r);
