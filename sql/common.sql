@@ -117,6 +117,10 @@ SELECT due_at FROM task
 WHERE biz_type = ?1 AND priority = ?2 AND due_at IS NOT NULL AND crash_count >= 2
 ORDER BY due_at, id LIMIT 1
 
+-- name: manual_oldest
+SELECT updated_at FROM task
+WHERE biz_type = ?1 AND task_status = 'MANUAL' ORDER BY updated_at LIMIT 1
+
 -- name: blocked_first
 SELECT id, biz_type, next_execute_at FROM task
 WHERE blocked_key = ?1 AND biz_type > ?2

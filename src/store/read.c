@@ -142,6 +142,17 @@ static bs_rc oldest_of(struct bs_store *s, enum bs_sql sql, struct bs_queue_row 
     return BS_OK;
 }
 
+static bs_rc oldest_manual_of(struct bs_store *s, struct bs_queue_row *q, struct bs_err *err)
+{
+    struct bs_val since[1];
+    bool found = false;
+
+    BS_TRY(ONE(s, BS_SQL_MANUAL_OLDEST, since, &found, err, bs_text(q->biz_type)));
+    if (found)
+        q->oldest_manual.us = since[0].i;
+    return BS_OK;
+}
+
 static bs_rc complete_queue(struct bs_store *s, struct bs_arena *a, struct bs_queue_row *q,
                             struct bs_err *err)
 {
@@ -156,7 +167,8 @@ static bs_rc complete_queue(struct bs_store *s, struct bs_arena *a, struct bs_qu
         q->at.us = i64_at(&c[3]);
     }
     BS_TRY(oldest_of(s, BS_SQL_DUE_NEXT, q, err));
-    return oldest_of(s, BS_SQL_DUE_NEXT_SUSPECT, q, err);
+    BS_TRY(oldest_of(s, BS_SQL_DUE_NEXT_SUSPECT, q, err));
+    return oldest_manual_of(s, q, err);
 }
 
 bs_rc bs_store_time_high(struct bs_store *s, struct bs_time *ret, struct bs_err *err)

@@ -311,7 +311,8 @@ struct bs_queue_row {
     bool paused;
     struct bs_str reason, operator;
     struct bs_time at;
-    struct bs_time oldest_due; /* 0: nothing due */
+    struct bs_time oldest_due;    /* 0: nothing due                            */
+    struct bs_time oldest_manual; /* since when the first waits for a person; 0: none does */
 };
 BS_NODISCARD bs_rc bs_store_queues(struct bs_store *s, struct bs_arena *a,
                                    struct bs_queue_row **ret, uint32_t *ret_n, struct bs_err *err);

@@ -14,6 +14,7 @@ static const struct {
     { BS_SQL_CLAIM_TAKE, "USING COVERING INDEX task_run (run_key=?" },
     { BS_SQL_CLAIM_BLOCK, "USING INTEGER PRIMARY KEY" },
     { BS_SQL_DUE_NEXT, "INDEX task_due (biz_type=? AND priority=?" },
+    { BS_SQL_MANUAL_OLDEST, "INDEX task_manual (biz_type=?" },
     { BS_SQL_BLOCKED_FIRST, "USING COVERING INDEX task_blocked (blocked_key=? AND biz_type>?" },
     { BS_SQL_BLOCKED_FIRST_OF_QUEUE, "USING COVERING INDEX task_blocked (blocked_key=? AND" },
     { BS_SQL_BLOCKED_FREE, "USING INTEGER PRIMARY KEY" },

@@ -116,6 +116,33 @@ static void a_paused_queue_is_remembered_with_who_and_why(void **state)
     assert_false(rows[0].paused);
 }
 
+static const struct bs_queue_row *only_queue(struct world *w)
+{
+    struct bs_queue_row *rows = NULL;
+    uint32_t n = 0;
+
+    assert_int_equal(bs_store_queues(w->store, &w->arena, &rows, &n, NULL), BS_OK);
+    assert_int_equal(n, 1);
+    return &rows[0];
+}
+
+static void a_queue_knows_since_when_the_first_waits_for_a_person(void **state)
+{
+    struct world *w = *state;
+    int64_t a = put_one(w, "r-1"), b = put_one(w, "r-2");
+
+    assert_int_equal(only_queue(w)->oldest_manual.us, 0);
+    advance(w, 10);
+    assert_int_equal(act(w, b, BS_ACT_HOLD, NULL), BS_OK);
+    advance(w, 10);
+    assert_int_equal(act(w, a, BS_ACT_HOLD, NULL), BS_OK);
+    assert_int_equal(only_queue(w)->oldest_manual.us, START_US + 10);
+    assert_int_equal(act(w, b, BS_ACT_UNHOLD, NULL), BS_OK);
+    assert_int_equal(only_queue(w)->oldest_manual.us, START_US + 20);
+    assert_int_equal(act(w, a, BS_ACT_RESOLVE, "other"), BS_OK);
+    assert_int_equal(only_queue(w)->oldest_manual.us, 0);
+}
+
 static uint32_t orphans(struct world *w, const struct bs_queues *queues, uint32_t limit, bool *more)
 {
     struct bs_op op = op_of(w, BS_OP_ORPHANS);
@@ -279,6 +306,7 @@ int run_queue_cases(void)
         CASE(figures_survive_many_groups_in_one_batch),
         CASE(sums_beyond_64_bits_never_refuse_a_task),
         CASE(a_paused_queue_is_remembered_with_who_and_why),
+        CASE(a_queue_knows_since_when_the_first_waits_for_a_person),
         CASE(tasks_of_a_queue_that_nobody_configures_go_to_a_person_after_a_while),
         CASE(blocked_orphans_are_found_through_those_in_front_of_them),
         CASE(a_queue_that_is_configured_again_starts_over),
