@@ -7,6 +7,9 @@ SELECT value FROM meta WHERE name = ?1
 -- name: meta_set
 UPDATE meta SET value = ?2 WHERE name = ?1
 
+-- name: meta_raise
+UPDATE meta SET value = ?2 WHERE name = ?1 AND value < ?2
+
 -- name: meta_bump
 UPDATE meta SET value = value + 1 WHERE name = ?1
 
@@ -74,6 +77,13 @@ SELECT {task_columns} FROM task t WHERE t.id = ?1
 -- name: task_whole
 SELECT {task_columns}, {payload_columns}
 FROM task t LEFT JOIN task_payload p ON p.task_id = t.id WHERE t.id = ?1
+
+-- name: history_get
+SELECT {task_columns} FROM task_history t WHERE t.id = ?1
+
+-- name: history_whole
+SELECT {task_columns}, {payload_columns}
+FROM task_history t LEFT JOIN task_payload p ON p.task_id = t.id WHERE t.id = ?1
 
 -- name: claim_scan
 SELECT {task_columns}, {payload_columns}
@@ -262,6 +272,48 @@ WHERE kind = ?1 AND subject = ?2 AND open = 1
 INSERT INTO queue_stop (biz_type, from_at, to_at) VALUES (?1, ?2, ?3)
 ON CONFLICT (biz_type, from_at) DO UPDATE SET to_at = excluded.to_at WHERE to_at < excluded.to_at
 
+-- Every column of a task, for moving it to history as it is.
+-- fragment: all_columns
+id, request_id, biz_type, merchant_no, biz_id, effect_key, serial_key, order_no, payment_no,
+channel, channel_trade_no, refund_no, source, parent_id, amount, currency, created_by, created_at,
+task_status, priority, retry_count, max_retry_count, attempt_no, crash_count, defer_count,
+not_found_count, first_not_found_at, outcome_unknown, last_outcome, last_error_code, last_error_msg,
+manual_code, conclusion, close_pending, next_execute_at, due_at, blocked_key, last_execute_at,
+run_key, call_until, locked_by, locked_at, locked_until, lease_token, version, updated_at, fresh_at,
+idle_us, blocked_at
+
+-- Where a slice of ?3 rows ends: the last id of it, how many it looks at.
+-- name: archive_reach
+SELECT max(id), count(*)
+FROM (SELECT id FROM task WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3) slice
+
+-- name: archive_copy
+INSERT INTO task_history ({all_columns})
+SELECT {all_columns} FROM task
+WHERE id > ?1 AND id <= ?2 AND task_status IN ('SUCCESS', 'CLOSED') AND updated_at < ?3
+
+-- name: archive_remove
+DELETE FROM task
+WHERE id > ?1 AND id <= ?2 AND task_status IN ('SUCCESS', 'CLOSED') AND updated_at < ?3
+
+-- name: purge_scan
+SELECT id, biz_type, task_status, amount, currency, outcome_unknown, updated_at FROM task_history
+WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3
+
+-- name: purge_payloads
+DELETE FROM task_payload WHERE task_id IN (SELECT id FROM task_history
+    WHERE id > ?1 AND id <= ?2 AND updated_at < ?3)
+
+-- name: purge_logs
+DELETE FROM task_log WHERE task_id IN (SELECT id FROM task_history
+    WHERE id > ?1 AND id <= ?2 AND updated_at < ?3)
+
+-- name: purge_tasks
+DELETE FROM task_history WHERE id > ?1 AND id <= ?2 AND updated_at < ?3
+
+-- name: stops_forget
+DELETE FROM queue_stop WHERE to_at < ?1
+
 -- name: alert_page
 SELECT id, kind, subject, biz_type, task_id, message, count, first_at, last_at FROM alert_event
 WHERE id < ?1 ORDER BY id DESC LIMIT ?2
@@ -331,7 +383,14 @@ SELECT id, name, role, queues, hash, created_at, revoked_at FROM api_token ORDER
 t.id, t.task_status, t.source, t.biz_type, t.order_no, t.payment_no, t.channel_trade_no,
 t.refund_no, t.biz_id, t.last_error_code, t.manual_code, t.created_at
 
+-- Live tasks and history in one list: a merge of two index scans. What is not finished is never in
+-- history.
 -- name: list_all
+SELECT {glance} FROM task t WHERE t.id < ?1
+UNION ALL SELECT {glance} FROM task_history t WHERE t.id < ?1
+ORDER BY 1 DESC LIMIT ?2
+
+-- name: list_live
 SELECT {glance} FROM task t WHERE t.id < ?1 ORDER BY t.id DESC LIMIT ?2
 
 -- name: list_manual
@@ -345,23 +404,36 @@ WHERE t.task_status IN ('MANUAL', 'RETRY') AND t.task_status = 'RETRY' AND t.id 
 ORDER BY t.id DESC LIMIT ?2
 
 -- name: list_order_no
-SELECT {glance} FROM task t WHERE t.order_no = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+SELECT {glance} FROM task t WHERE t.order_no = ?3 AND t.id < ?1
+UNION ALL SELECT {glance} FROM task_history t WHERE t.order_no = ?3 AND t.id < ?1
+ORDER BY 1 DESC LIMIT ?2
 
 -- name: list_payment_no
-SELECT {glance} FROM task t WHERE t.payment_no = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+SELECT {glance} FROM task t WHERE t.payment_no = ?3 AND t.id < ?1
+UNION ALL SELECT {glance} FROM task_history t WHERE t.payment_no = ?3 AND t.id < ?1
+ORDER BY 1 DESC LIMIT ?2
 
 -- name: list_channel_trade_no
-SELECT {glance} FROM task t WHERE t.channel_trade_no = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+SELECT {glance} FROM task t WHERE t.channel_trade_no = ?3 AND t.id < ?1
+UNION ALL SELECT {glance} FROM task_history t WHERE t.channel_trade_no = ?3 AND t.id < ?1
+ORDER BY 1 DESC LIMIT ?2
 
 -- name: list_refund_no
-SELECT {glance} FROM task t WHERE t.refund_no = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+SELECT {glance} FROM task t WHERE t.refund_no = ?3 AND t.id < ?1
+UNION ALL SELECT {glance} FROM task_history t WHERE t.refund_no = ?3 AND t.id < ?1
+ORDER BY 1 DESC LIMIT ?2
 
 -- name: list_biz_id
-SELECT {glance} FROM task t WHERE t.biz_id = ?3 AND t.id < ?1 ORDER BY t.id DESC LIMIT ?2
+SELECT {glance} FROM task t WHERE t.biz_id = ?3 AND t.id < ?1
+UNION ALL SELECT {glance} FROM task_history t WHERE t.biz_id = ?3 AND t.id < ?1
+ORDER BY 1 DESC LIMIT ?2
 
 -- name: list_request_id
 SELECT {glance} FROM request_key k JOIN task t ON t.id = k.task_id
-WHERE k.request_id = ?3 AND t.id < ?1 LIMIT ?2
+WHERE k.request_id = ?3 AND t.id < ?1
+UNION ALL SELECT {glance} FROM request_key k JOIN task_history t ON t.id = k.task_id
+WHERE k.request_id = ?3 AND t.id < ?1
+LIMIT ?2
 
 -- The whole check: each gives what is wrong, as the text of one finding a row.
 
@@ -376,21 +448,41 @@ WHERE (task_status IN ('WAITING', 'RETRY')) <> (due_at IS NOT NULL OR blocked_ke
     OR (task_status = 'MANUAL' AND manual_code IS NULL)
 LIMIT ?1
 
+-- name: check_history
+SELECT 'task ' || id || ' is ' || task_status || ' in history with fields that do not belong there'
+FROM task_history
+WHERE (task_status <> 'SUCCESS' AND task_status <> 'CLOSED') OR due_at IS NOT NULL
+    OR blocked_key IS NOT NULL OR locked_until IS NOT NULL OR run_key IS NOT NULL
+    OR close_pending <> 0
+LIMIT ?1
+
+-- name: check_twice
+SELECT 'task ' || h.id || ' is both live and in history' FROM task_history h
+JOIN task t ON t.id = h.id LIMIT ?1
+
+-- A key outlives its task: what was purged has an id of at most purged_id.
 -- name: check_request_keys
 SELECT 'request_key ' || k.request_id || ' names task ' || k.task_id || ', which is not there'
-FROM request_key k LEFT JOIN task t ON t.id = k.task_id WHERE t.id IS NULL LIMIT ?1
+FROM request_key k LEFT JOIN task t ON t.id = k.task_id LEFT JOIN task_history h ON h.id = k.task_id
+WHERE t.id IS NULL AND h.id IS NULL
+    AND k.task_id > (SELECT value FROM meta WHERE name = 'purged_id') LIMIT ?1
 
 -- name: check_tasks_without_key
-SELECT 'task ' || t.id || ' has no request_key' FROM task t
+SELECT 'task ' || t.id || ' has no request_key'
+FROM (SELECT id, request_id, manual_code FROM task
+    UNION ALL SELECT id, request_id, manual_code FROM task_history) t
 LEFT JOIN request_key k ON k.request_id = t.request_id
 WHERE (k.request_id IS NULL OR k.submit_id <> t.id)
     AND (t.manual_code IS NULL OR t.manual_code <> 'REQUEST_CONFLICT') LIMIT ?1
 
 -- name: check_effect_keys
 SELECT 'effect_key ' || k.effect_key || ' names task ' || k.task_id || ', which does not have it'
-FROM effect_key k LEFT JOIN task t ON t.id = k.task_id
-WHERE t.id IS NULL OR t.effect_key IS NOT k.effect_key OR t.biz_type <> k.biz_type
-    OR t.merchant_no <> k.merchant_no LIMIT ?1
+FROM effect_key k LEFT JOIN task t ON t.id = k.task_id LEFT JOIN task_history h ON h.id = k.task_id
+WHERE CASE WHEN COALESCE(t.id, h.id) IS NULL
+    THEN k.task_id > (SELECT value FROM meta WHERE name = 'purged_id')
+    ELSE COALESCE(t.effect_key, h.effect_key) IS NOT k.effect_key
+        OR COALESCE(t.biz_type, h.biz_type) <> k.biz_type
+        OR COALESCE(t.merchant_no, h.merchant_no) <> k.merchant_no END LIMIT ?1
 
 -- name: check_blocked
 SELECT 'task ' || b.id || ' is blocked by ' || b.blocked_key || ' and nothing will free it'
@@ -410,5 +502,8 @@ FROM (
     UNION ALL
     SELECT biz_type, task_status, COALESCE(currency, ''), -1, -outcome_unknown,
         -(COALESCE(amount, 0) >> 32), -(COALESCE(amount, 0) & 4294967295) FROM task
+    UNION ALL
+    SELECT biz_type, task_status, COALESCE(currency, ''), -1, -outcome_unknown,
+        -(COALESCE(amount, 0) >> 32), -(COALESCE(amount, 0) & 4294967295) FROM task_history
 )
 GROUP BY biz_type, task_status, currency

@@ -85,8 +85,8 @@ static void render_refused(struct bs_call *c)
     bs_call_problem_more(c, p, &more);
 }
 
-/* The first task could not be read back; what is known is told. */
-static void render_duplicate_short(struct bs_call *c)
+/* What is known without the first task, and why nothing else is. */
+static void answer_short(struct bs_call *c, const char *why)
 {
     struct bs_json *j = bs_call_json(c, 200);
 
@@ -95,9 +95,15 @@ static void render_duplicate_short(struct bs_call *c)
     bs_json_open(j);
     bs_json_kid(j, "task_no", c->op->submit.ret_task_id);
     bs_json_kstr(j, "duplicate", bs_str_of(bs_submit_duplicate(c->op)));
-    bs_json_kbool(j, "partial", true);
+    bs_json_kbool(j, why, true);
     bs_json_close(j);
     bs_call_json_end(c, j);
+}
+
+/* The first task could not be read back; what is known is told. */
+static void render_duplicate_short(struct bs_call *c)
+{
+    answer_short(c, "partial");
     bs_log(BS_LOG_WARN, "api.read_back_failed", BS_FN("task_no", c->op->submit.ret_task_id));
 }
 
@@ -105,7 +111,13 @@ static bs_rc read_first(struct bs_call *c, struct bs_store *s, struct bs_err *er
 {
     struct bs_task t = { 0 };
 
-    BS_TRY(bs_store_task(s, c->op->submit.ret_task_id, &c->arena, &t, err));
+    bs_rc rc = bs_store_task(s, c->op->submit.ret_task_id, &c->arena, &t, err);
+    if (rc == BS_E_NOT_FOUND) { /* the key is for ever, the task was not */
+        c->render = NULL;
+        answer_short(c, "purged");
+        return BS_OK;
+    }
+    BS_TRY(rc);
     /* A token of other queues learns that it is a duplicate, not what the first task is. */
     if (!bs_who_sees(&c->who, t.biz_type))
         return BS_OK;

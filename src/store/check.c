@@ -103,7 +103,8 @@ bs_rc bs_store_check(struct bs_store *s, struct bs_buf *report, struct bs_err *e
 {
     static const enum bs_sql rows[] = {
         BS_SQL_CHECK_STATES,      BS_SQL_CHECK_REQUEST_KEYS, BS_SQL_CHECK_TASKS_WITHOUT_KEY,
-        BS_SQL_CHECK_EFFECT_KEYS, BS_SQL_CHECK_BLOCKED,
+        BS_SQL_CHECK_EFFECT_KEYS, BS_SQL_CHECK_BLOCKED,      BS_SQL_CHECK_HISTORY,
+        BS_SQL_CHECK_TWICE,
     };
 
     STORE_CHECK(s);

@@ -105,7 +105,7 @@ BS_NODISCARD bs_rc row_read(const struct bs_val *cols, uint32_t n, struct bs_are
                             struct bs_task *ret, struct bs_err *err);
 /* Bytes of all texts of a row, with their terminators and alignment. */
 size_t row_bytes(const struct bs_val *cols, uint32_t n);
-/* BS_E_NOT_FOUND when there is no such task. */
+/* Live or in history. BS_E_NOT_FOUND when there is no such task. */
 BS_NODISCARD bs_rc row_get(struct bs_store *s, int64_t id, bool whole, struct bs_arena *a,
                            struct bs_task *ret, struct bs_err *err);
 

@@ -45,6 +45,8 @@ static struct source source_of(const struct bs_task_filter *f)
         return (struct source){ BS_SQL_LIST_MANUAL, BS_STR_NONE, true };
     if (f->state == BS_RETRY)
         return (struct source){ BS_SQL_LIST_RETRY, BS_STR_NONE, true };
+    if (f->state == BS_WAITING || f->state == BS_PROCESSING)
+        return (struct source){ BS_SQL_LIST_LIVE, BS_STR_NONE, true };
     return (struct source){ BS_SQL_LIST_ALL, BS_STR_NONE, true };
 }
 

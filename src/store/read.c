@@ -53,6 +53,21 @@ static bs_rc read_excerpt(struct bs_store *s, int64_t id, struct bs_arena *a, st
     return BS_OK;
 }
 
+/* Which of the two it was, nobody can tell any more: only finished tasks are purged, in the order
+ * of their numbers. */
+static bs_rc not_there(struct bs_store *s, int64_t id, struct bs_err *err)
+{
+    struct bs_val value[1];
+    bool found = false;
+
+    BS_TRY(ONE(s, BS_SQL_META_GET, value, &found, err, bs_text(BS_STR("purged_id"))));
+    if (!found || id > value[0].i)
+        return bs_fail(err, BS_E_NOT_FOUND, "there is no task %lld", (long long)id);
+    return bs_fail(err, BS_E_NOT_FOUND,
+                   "there is no task %lld (any more): finished tasks of its time have been purged",
+                   (long long)id);
+}
+
 bs_rc bs_store_task(struct bs_store *s, int64_t id, struct bs_arena *a, struct bs_task *ret,
                     struct bs_err *err)
 {
@@ -60,7 +75,10 @@ bs_rc bs_store_task(struct bs_store *s, int64_t id, struct bs_arena *a, struct b
     struct bs_task t;
 
     BS_TRY(begin_reading(&r, err));
-    BS_TRY(row_get(s, id, true, a, &t, err));
+    bs_rc rc = row_get(s, id, true, a, &t, err);
+    if (rc == BS_E_NOT_FOUND)
+        return not_there(s, id, err);
+    BS_TRY(rc);
     BS_TRY(read_excerpt(s, id, a, &t.result_snapshot, err));
     *ret = t;
     return BS_OK;

@@ -181,16 +181,29 @@ bs_rc row_read(const struct bs_val *cols, uint32_t n, struct bs_arena *a, struct
     return BS_OK;
 }
 
+/* Where a row may stand: live first. */
+static bs_rc find(struct bs_store *s, int64_t id, bool whole, struct bs_val *cols, bool *ret_found,
+                  struct bs_err *err)
+{
+    uint32_t n = whole ? WHOLE_COLS : TASK_COLS;
+    struct bs_val key = bs_i64(id);
+
+    BS_TRY(store_one(s, whole ? BS_SQL_TASK_WHOLE : BS_SQL_TASK_GET, &key, 1, cols, n, ret_found,
+                     err));
+    if (*ret_found)
+        return BS_OK;
+    return store_one(s, whole ? BS_SQL_HISTORY_WHOLE : BS_SQL_HISTORY_GET, &key, 1, cols, n,
+                     ret_found, err);
+}
+
 bs_rc row_get(struct bs_store *s, int64_t id, bool whole, struct bs_arena *a, struct bs_task *ret,
               struct bs_err *err)
 {
-    struct bs_val cols[WHOLE_COLS], key = bs_i64(id);
+    struct bs_val cols[WHOLE_COLS];
     bool found = false;
-    uint32_t n = whole ? WHOLE_COLS : TASK_COLS;
 
-    BS_TRY(
-        store_one(s, whole ? BS_SQL_TASK_WHOLE : BS_SQL_TASK_GET, &key, 1, cols, n, &found, err));
+    BS_TRY(find(s, id, whole, cols, &found, err));
     if (!found)
         return bs_fail(err, BS_E_NOT_FOUND, "there is no task %lld", (long long)id);
-    return row_read(cols, n, a, ret, err);
+    return row_read(cols, whole ? WHOLE_COLS : TASK_COLS, a, ret, err);
 }

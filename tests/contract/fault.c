@@ -132,6 +132,34 @@ static void administration(struct world *w)
     }
 }
 
+/* A pass over finished tasks, in slices of two. */
+static void keep(struct world *w, enum bs_op_kind kind, int64_t days)
+{
+    struct bs_op op = op_of(w, kind);
+
+    op.slice.before = bs_time_add(w->now, BS_US(-days * INT64_C(86400000000)));
+    op.slice.limit = 2;
+    do {
+        op.rerun = false;
+        drive_one(w, &op);
+        assert_int_equal(op.rc, BS_OK);
+        op.slice.after_id = op.slice.ret_after_id;
+    } while (op.slice.ret_more);
+}
+
+static void history(struct world *w)
+{
+    advance(w, INT64_C(31) * 86400000000);
+    struct bs_op late = submit_op(w, sample(w, "late"), "content");
+    drive_one(w, &late);
+    keep(w, BS_OP_ARCHIVE, 30);
+    struct bs_op close = act_op(w, late.id, BS_ACT_CLOSE, "other");
+    drive_one(w, &close);
+    advance(w, INT64_C(31) * 86400000000);
+    keep(w, BS_OP_ARCHIVE, 30);
+    keep(w, BS_OP_PURGE, 60);
+}
+
 static void story(struct world *w)
 {
     int64_t running = 0;
@@ -141,6 +169,7 @@ static void story(struct world *w)
     first_round(w, &running);
     people(w, running);
     administration(w);
+    history(w);
 }
 
 /* ---- every call fails ---- */

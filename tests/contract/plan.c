@@ -6,7 +6,7 @@
 
 static const struct {
     enum bs_sql sql;
-    const char *uses; /* what the plan must name */
+    const char *uses, *too; /* what the plan must name; too: NULL, or as well */
 } hot[] = {
     { BS_SQL_CLAIM_SCAN, "USING INDEX task_due (biz_type=? AND priority=?" },
     { BS_SQL_CLAIM_SCAN_SUSPECTS, "USING INDEX task_due_suspect (biz_type=? AND priority=?" },
@@ -25,19 +25,34 @@ static const struct {
     { BS_SQL_REQUEST_KEY_GET, "USING PRIMARY KEY (request_id=?)" },
     { BS_SQL_EFFECT_KEY_GET, "USING PRIMARY KEY (merchant_no=? AND biz_type=? AND effect_key=?)" },
     { BS_SQL_TASK_WHOLE, "USING INTEGER PRIMARY KEY" },
+    { BS_SQL_HISTORY_WHOLE, "USING INTEGER PRIMARY KEY" },
     { BS_SQL_LOG_PAGE, "USING PRIMARY KEY (task_id=? AND id>?)" },
     { BS_SQL_LOG_ATTEMPT, "USING PRIMARY KEY (task_id=?)" },
-    { BS_SQL_LIST_ALL, "USING INTEGER PRIMARY KEY (rowid<?)" },
+    { BS_SQL_LIST_ALL, "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)", "MERGE (UNION ALL)" },
+    { BS_SQL_LIST_LIVE, "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)" },
     { BS_SQL_LIST_MANUAL, "INDEX task_attention (task_status=? AND id<?)" },
     { BS_SQL_LIST_RETRY, "INDEX task_attention (task_status=? AND id<?)" },
-    { BS_SQL_LIST_ORDER_NO, "USING INDEX task_order_no (order_no=?" },
-    { BS_SQL_LIST_PAYMENT_NO, "USING INDEX task_payment_no (payment_no=?" },
-    { BS_SQL_LIST_CHANNEL_TRADE_NO, "USING INDEX task_channel_trade_no (channel_trade_no=?" },
-    { BS_SQL_LIST_REFUND_NO, "USING INDEX task_refund_no (refund_no=?" },
-    { BS_SQL_LIST_BIZ_ID, "USING INDEX task_biz_id (biz_id=?" },
+    { BS_SQL_LIST_ORDER_NO, "USING INDEX task_order_no (order_no=? AND id<?)",
+      "USING INDEX task_history_order_no (order_no=? AND id<?)" },
+    { BS_SQL_LIST_PAYMENT_NO, "USING INDEX task_payment_no (payment_no=? AND id<?)",
+      "USING INDEX task_history_payment_no (payment_no=? AND id<?)" },
+    { BS_SQL_LIST_CHANNEL_TRADE_NO,
+      "USING INDEX task_channel_trade_no (channel_trade_no=? AND id<?)",
+      "USING INDEX task_history_channel_trade_no (channel_trade_no=? AND id<?)" },
+    { BS_SQL_LIST_REFUND_NO, "USING INDEX task_refund_no (refund_no=? AND id<?)",
+      "USING INDEX task_history_refund_no (refund_no=? AND id<?)" },
+    { BS_SQL_LIST_BIZ_ID, "USING INDEX task_biz_id (biz_id=? AND id<?)",
+      "USING INDEX task_history_biz_id (biz_id=? AND id<?)" },
     { BS_SQL_LIST_REQUEST_ID, "USING PRIMARY KEY (request_id=?)" },
     { BS_SQL_ORPHAN_SCAN, "USING INDEX task_due (biz_type=?)" },
     { BS_SQL_STAT_GET, "USING PRIMARY KEY" },
+    { BS_SQL_ARCHIVE_REACH, "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" },
+    { BS_SQL_ARCHIVE_COPY, "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" },
+    { BS_SQL_ARCHIVE_REMOVE, "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" },
+    { BS_SQL_PURGE_SCAN, "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" },
+    { BS_SQL_PURGE_PAYLOADS, "SEARCH task_payload USING INTEGER PRIMARY KEY (rowid=?)" },
+    { BS_SQL_PURGE_LOGS, "SEARCH task_log USING PRIMARY KEY (task_id=?)" },
+    { BS_SQL_PURGE_TASKS, "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" },
     { BS_SQL_ALERT_AGAIN, "alert_event_open (kind=? AND subject=?" },
 };
 
@@ -67,7 +82,8 @@ static void check_plans(struct world *w)
         read_plan(db, dialect->statements[hot[i].sql], &plan);
         const char *p = bs_buf_str(&plan).p;
         bool may_sort = hot[i].sql == BS_SQL_CLAIM_AGAIN; /* only after a lost answer */
-        if (!strstr(p, hot[i].uses) || (strstr(p, "TEMP B-TREE") && !may_sort) || strstr(p, "SCAN"))
+        if (!strstr(p, hot[i].uses) || (hot[i].too && !strstr(p, hot[i].too)) ||
+            (strstr(p, "TEMP B-TREE") && !may_sort) || strstr(p, "SCAN"))
             fail_msg("%s:\n%s", bs_sql_names[hot[i].sql], p);
     }
     sqlite3_close(db);

@@ -107,6 +107,7 @@ int run_finish_cases(void);
 int run_people_cases(void);
 int run_queue_cases(void);
 int run_read_cases(void);
+int run_history_cases(void);
 int run_open_cases(void);
 int run_fault_cases(void);
 int run_committer_cases(void);

@@ -7,7 +7,8 @@ CREATE TABLE meta (
     name TEXT PRIMARY KEY,
     value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-INSERT INTO meta (name, value) VALUES ('schema_version', 0), ('tokens_version', 1);
+INSERT INTO meta (name, value) VALUES ('schema_version', 0), ('tokens_version', 1),
+    ('purged_id', 0);
 
 CREATE TABLE task (
     id INTEGER PRIMARY KEY,
@@ -88,6 +89,66 @@ CREATE INDEX task_payment_no ON task (payment_no, id) WHERE payment_no IS NOT NU
 CREATE INDEX task_channel_trade_no ON task (channel_trade_no, id)
     WHERE channel_trade_no IS NOT NULL;
 CREATE INDEX task_refund_no ON task (refund_no, id) WHERE refund_no IS NOT NULL;
+
+-- Finished tasks that nobody has touched for long: rows of task as they were. Payload, log and keys
+-- stay where they are. Queues and claims never look here.
+CREATE TABLE task_history (
+    id INTEGER PRIMARY KEY,
+    request_id TEXT NOT NULL,
+    biz_type TEXT NOT NULL,
+    merchant_no TEXT NOT NULL,
+    biz_id TEXT NOT NULL,
+    effect_key TEXT,
+    serial_key TEXT,
+    order_no TEXT,
+    payment_no TEXT,
+    channel TEXT,
+    channel_trade_no TEXT,
+    refund_no TEXT,
+    source TEXT NOT NULL,
+    parent_id INTEGER,
+    amount INTEGER,
+    currency TEXT,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    task_status TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    retry_count INTEGER NOT NULL,
+    max_retry_count INTEGER NOT NULL,
+    attempt_no INTEGER NOT NULL,
+    crash_count INTEGER NOT NULL,
+    defer_count INTEGER NOT NULL,
+    not_found_count INTEGER NOT NULL,
+    first_not_found_at INTEGER,
+    outcome_unknown INTEGER NOT NULL,
+    last_outcome TEXT,
+    last_error_code TEXT,
+    last_error_msg TEXT,
+    manual_code TEXT,
+    conclusion TEXT,
+    close_pending INTEGER NOT NULL,
+    next_execute_at INTEGER,
+    due_at INTEGER,
+    blocked_key TEXT,
+    last_execute_at INTEGER,
+    run_key TEXT,
+    call_until INTEGER,
+    locked_by TEXT,
+    locked_at INTEGER,
+    locked_until INTEGER,
+    lease_token INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    fresh_at INTEGER,
+    idle_us INTEGER NOT NULL,
+    blocked_at INTEGER
+) STRICT;
+CREATE INDEX task_history_biz_id ON task_history (biz_id, id);
+CREATE INDEX task_history_order_no ON task_history (order_no, id) WHERE order_no IS NOT NULL;
+CREATE INDEX task_history_payment_no ON task_history (payment_no, id) WHERE payment_no IS NOT NULL;
+CREATE INDEX task_history_channel_trade_no ON task_history (channel_trade_no, id)
+    WHERE channel_trade_no IS NOT NULL;
+CREATE INDEX task_history_refund_no ON task_history (refund_no, id) WHERE refund_no IS NOT NULL;
 
 -- Apart from the task, because every update rewrites a whole row.
 CREATE TABLE task_payload (
@@ -233,4 +294,19 @@ SELECT CAST(t.id AS TEXT) AS task_no, t.request_id, t.biz_type, t.merchant_no, t
     t.lease_token, t.close_pending, CAST(t.parent_id AS TEXT) AS parent_task_no, t.version,
     t.created_by, strftime('%Y-%m-%dT%H:%M:%fZ', t.created_at / 1e6, 'unixepoch') AS create_time,
     strftime('%Y-%m-%dT%H:%M:%fZ', t.updated_at / 1e6, 'unixepoch') AS update_time
-FROM task t LEFT JOIN task_payload p ON p.task_id = t.id;
+FROM (
+    SELECT id, request_id, biz_type, merchant_no, biz_id, effect_key, serial_key, order_no,
+        payment_no, channel, channel_trade_no, refund_no, source, parent_id, amount, currency,
+        created_by, created_at, task_status, priority, retry_count, max_retry_count, attempt_no,
+        crash_count, outcome_unknown, last_outcome, last_error_code, last_error_msg, manual_code,
+        conclusion, close_pending, next_execute_at, last_execute_at, locked_by, locked_at,
+        locked_until, lease_token, version, updated_at
+    FROM task
+    UNION ALL SELECT id, request_id, biz_type, merchant_no, biz_id, effect_key, serial_key, order_no,
+        payment_no, channel, channel_trade_no, refund_no, source, parent_id, amount, currency,
+        created_by, created_at, task_status, priority, retry_count, max_retry_count, attempt_no,
+        crash_count, outcome_unknown, last_outcome, last_error_code, last_error_msg, manual_code,
+        conclusion, close_pending, next_execute_at, last_execute_at, locked_by, locked_at,
+        locked_until, lease_token, version, updated_at
+    FROM task_history
+) t LEFT JOIN task_payload p ON p.task_id = t.id;
