@@ -61,8 +61,8 @@ BS_NODISCARD bs_rc bs_store_checkpoint(struct bs_store *s, int64_t *ret_wal_byte
     X(REAP)                                                                                        \
     X(ORPHANS)                                                                                     \
     X(ACT)                                                                                         \
-    X(QUEUE_PAUSE) X(TOKEN_ADD) X(TOKEN_REVOKE) X(ALERT) X(ALERT_CLEAR) X(STOPPED) X(ARCHIVE)      \
-        X(PURGE)
+    X(QUEUE_PAUSE)                                                                                 \
+    X(TOKEN_ADD) X(TOKEN_REVOKE) X(ALERT) X(ALERT_CLEAR) X(STOPPED) X(ARCHIVE) X(PURGE)
 #define BS_OP_ENUM(name) BS_OP_##name,
 enum bs_op_kind { BS_OP_LIST(BS_OP_ENUM) BS_OP_KIND_COUNT };
 
