@@ -6,7 +6,7 @@
 #include "core/manual_code.h"
 #include "core/retry.h"
 
-enum { CRASHES_MAX = 3, NOT_FOUND_MIN = 3 };
+enum { CRASHES_MAX = 3, NOT_FOUND_MIN = 3, FAULTS_TOLD = 3 };
 
 static struct bs_settlement unchanged(const struct bs_task *t)
 {
@@ -75,9 +75,19 @@ static struct bs_time after_counted(uint32_t n, const struct bs_outcome *o,
     return bs_retry_at_least(b, n, o->wish, c->now, &c->rng);
 }
 
+/* Everything that came back while the breaker is open may be tried again when it is probed. */
+static struct bs_time behind_breaker(const struct bs_outcome *o, struct clock_and_luck *c)
+{
+    struct bs_outcome until = { .wish = bs_time_diff(o->not_before, c->now) };
+
+    return at_wish(&until, c);
+}
+
 static struct bs_time after_deferred(uint32_t n, const struct bs_outcome *o,
                                      struct clock_and_luck *c)
 {
+    if (o->behind_breaker)
+        return behind_breaker(o, c);
     struct bs_time own = bs_defer_at(n, c->policy->backoff.jitter_pct, c->now, &c->rng);
 
     return o->has_wish ? bs_time_max(own, at_wish(o, c)) : own;
@@ -175,11 +185,22 @@ static void not_found(struct bs_settlement *s, struct clock_and_luck *c)
     s->next_execute_at = bs_not_found_at(s->first_not_found_at, c->now);
 }
 
+/* A fault that trips the breaker has the breaker's alert; one that comes again and again between
+ * good answers never does, and is told by the third time. */
+static bool told_by_breaker(const struct bs_settlement *s, const struct bs_outcome *o)
+{
+    bool trips = o->reach == BS_REACH_FAULT || o->reach == BS_REACH_REFUSED;
+
+    return o->behind_breaker || (trips && s->defer_count < FAULTS_TOLD);
+}
+
 static void not_processed(struct bs_settlement *s, const struct bs_outcome *o,
                           struct clock_and_luck *c)
 {
     go(s, BS_PROCESSING, BS_EV_NOT_PROCESSED);
     s->next_execute_at = after_deferred((uint32_t)s->defer_count, o, c);
+    if (told_by_breaker(s, o))
+        return;
     if (o->endpoint_fault)
         s->alert_kind = "endpoint_fault";
     else if (bs_str_starts(o->code, BS_STR("CHECK_")))

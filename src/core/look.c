@@ -100,6 +100,7 @@ static void no_verdict(const struct bs_facts *f, struct bs_arena *a, struct bs_o
     /* The handler was not called, and asking changes nothing: a cancelled look-up is "not sent". */
     o->kind = f->wire == BS_WIRE_CANCELLED ? BS_OUT_UNSENT : BS_OUT_NOT_PROCESSED;
     o->looked = BS_VERDICT_NONE;
+    o->reach = bs_reach_of_look(f);
     o->has_wish = f->retry_after.given;
     o->wish = f->retry_after.delay;
     if (f->wire != BS_WIRE_REPLIED) {

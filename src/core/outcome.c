@@ -254,6 +254,26 @@ static void judge_reply(const struct bs_policy *p, const struct bs_facts *f,
         judge_status(moved != BS_STATUS_DEFAULT ? moved : default_class(f), f, a, o);
 }
 
+static enum bs_reach reach_of(const struct bs_facts *f, bool endpoint_fault)
+{
+    if (f->wire == BS_WIRE_CANCELLED || f->wire == BS_WIRE_INTERNAL)
+        return BS_REACH_UNTOLD;
+    if (endpoint_fault)
+        return BS_REACH_FAULT;
+    return f->wire != BS_WIRE_REPLIED && !f->sent ? BS_REACH_REFUSED : BS_REACH_WELL;
+}
+
+enum bs_reach bs_reach_of_look(const struct bs_facts *f)
+{
+    bool fault = false;
+
+    if (f->wire == BS_WIRE_REPLIED)
+        fault = default_class(f) == BS_STATUS_ENDPOINT_FAULT;
+    else
+        (void)kind_of_wire(f, &fault);
+    return reach_of(f, fault);
+}
+
 struct bs_outcome bs_classify_call(const struct bs_policy *p, const struct bs_facts *f,
                                    const struct bs_reply *r, struct bs_arena *a)
 {
@@ -265,5 +285,6 @@ struct bs_outcome bs_classify_call(const struct bs_policy *p, const struct bs_fa
         judge_reply(p, f, r ? r : &nothing_read, a, &o);
     else
         judge_wire(f, a, &o);
+    o.reach = reach_of(f, o.endpoint_fault);
     return o;
 }

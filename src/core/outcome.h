@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "core/breaker.h"
 #include "core/facts.h"
 #include "core/policy.h"
 #include "core/task.h"
@@ -51,12 +52,15 @@ struct bs_outcome {
     enum bs_outcome_kind kind;
     enum bs_verdict looked;
     struct bs_str code, message, effect, excerpt;
-    int http_status;       /* 0: none */
-    bool endpoint_fault;   /* counts for the breaker, raises the endpoint alert */
+    int http_status; /* 0: none */
+    bool endpoint_fault;
+    enum bs_reach reach;   /* what it says of the endpoint, for the breaker */
+    bool behind_breaker;   /* the endpoint's breaker is open: no alert of its own, and the next try
+                              is at not_before at the earliest */
     bool has_wish;         /* somebody asked for a delay …                                   */
     bool wish_may_shorten; /* … and it was the handler's own retry_after                   */
     struct bs_span wish;
-    struct bs_time not_before; /* BS_OUT_SENT: the call's deadline                         */
+    struct bs_time not_before; /* BS_OUT_SENT: the call's deadline; behind a breaker: the probe */
     struct bs_time started_at, ended_at;
 };
 
@@ -64,6 +68,10 @@ struct bs_outcome {
  * the caller's: GO_ON where a look-up came before; so is `not_before` of BS_OUT_SENT. */
 struct bs_outcome bs_classify_call(const struct bs_policy *p, const struct bs_facts *f,
                                    const struct bs_reply *r, struct bs_arena *a);
+
+/* What the look-up's exchange says of its endpoint; a queue's own `statuses` are about the handler.
+ */
+enum bs_reach bs_reach_of_look(const struct bs_facts *f);
 
 /* The look-up's reply, read by whoever has a JSON reader. valid false: anything that is not the
  * declared shape. */

@@ -9,11 +9,18 @@ static int64_t step_of(const struct bs_rate *r)
     return BS_MAX(r->per.us / (int64_t)r->calls, (int64_t)1);
 }
 
+/* A slack smaller than the step between two starts would only move them all forward, one more into
+ * some second. */
+static int64_t early_of(const struct bs_rate *r, struct bs_span slack)
+{
+    return BS_MAX(slack.us - step_of(r), (int64_t)0);
+}
+
 struct bs_time bs_pace_when(const struct bs_pace *p, const struct bs_rate *r, struct bs_span slack)
 {
     if (r->calls == 0 || p->next.us == 0)
         return BS_TIME_NONE;
-    return bs_time_add(p->next, BS_US(-slack.us));
+    return bs_time_add(p->next, BS_US(-early_of(r, slack)));
 }
 
 uint32_t bs_pace_room(const struct bs_pace *p, const struct bs_rate *r, struct bs_span slack,
@@ -25,7 +32,7 @@ uint32_t bs_pace_room(const struct bs_pace *p, const struct bs_rate *r, struct b
     if (bs_time_before(now, when))
         return 0;
     /* What was not used is not saved up: the pace goes on from now. */
-    int64_t early = slack.us;
+    int64_t early = early_of(r, slack);
     if (bs_time_before(now, p->next))
         early -= bs_time_diff(p->next, now).us;
     return (uint32_t)BS_MIN(1 + early / step_of(r), (int64_t)most);

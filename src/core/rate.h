@@ -1,8 +1,8 @@
 /* How fast something may start: so many in a span, evenly, without saving up. Pure.
  *
  * The generic cell rate algorithm: each start moves `next` on by per / calls; a start may come
- * early by the slack, which makes up for the coarse steps of clocks and threads. In any second no
- * more start than the rate and what fits into the slack. */
+ * early by the slack less its own step, which makes up for the coarse steps of clocks and threads.
+ * In any second no more start than the rate and what fits into the slack. */
 #pragma once
 
 #include "base/base.h"

@@ -71,6 +71,9 @@ void bs_job_called(struct bs_job *job, struct bs_time now)
     struct bs_outcome o = bs_classify_call(policy, &job->call.facts, &reply, a);
 
     log_clamped(job);
+    bs_hist_add(&job->line->calls,
+                bs_time_diff(job->call.facts.ended_at, job->call.facts.started_at));
+    bs_job_reached(job, BS_ENDPOINT_HANDLER, o.reach, &o, now);
     if (o.kind == BS_OUT_SENT)
         o.not_before = job->call_until;
     bs_job_settle(job, &o, now);

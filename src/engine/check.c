@@ -83,6 +83,8 @@ static void go_on(struct bs_job *job, struct bs_time now)
         bs_job_release(job, "the lease is lost", now);
     else if (!enough_left(job, now))
         bs_job_release(job, "too little is left of the lease", now);
+    else if (bs_line_shut(job->line, job, now))
+        bs_job_release(job, bs_line_shut(job->line, job, now), now);
     else
         bs_job_call(job, now);
 }
@@ -92,8 +94,10 @@ void bs_job_looked(struct bs_job *job, struct bs_time now)
     struct bs_arena *a = &job->leased->arena;
     struct bs_look look = bs_look_read(a, &job->call.facts);
     struct bs_outcome o = { 0 };
+    bool goes_on = bs_classify_look(bs_job_task(job), &job->call.facts, &look, a, &o);
 
-    if (bs_classify_look(bs_job_task(job), &job->call.facts, &look, a, &o))
+    bs_job_reached(job, BS_ENDPOINT_LOOK, bs_reach_of_look(&job->call.facts), &o, now);
+    if (goes_on)
         go_on(job, now);
     else
         bs_job_settle(job, &o, now);

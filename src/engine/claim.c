@@ -11,7 +11,7 @@ static const struct bs_span backoff_first = { 200000 };
 static const struct bs_span backoff_most = { 2000000 };
 static const struct bs_span safety_look = { 5000000 };
 
-enum { SUSPECT_CRASHES = 2 };
+enum { SUSPECT_CRASHES = 2, BELOW_EVERY = 16 };
 
 static void back_off(struct bs_feed *f, struct bs_time now)
 {
@@ -100,6 +100,7 @@ static void fill_op(struct bs_claim *c, uint32_t limit, struct bs_time now)
         .suspects_limit = c->suspect ? 1 : 0,
         .lease_until = bs_time_add(now, conf->lease),
         .token_floor = now.us,
+        .from_below = ++c->feed->claims_n % BELOW_EVERY == 0,
     };
     c->ops[0] = &c->op;
     c->work = (struct bs_work){ .rank = BS_RANK_CLAIM, .ops = c->ops, .n = 1, .done = claim_done };
@@ -154,6 +155,7 @@ static void take_back(struct bs_claim *c, struct bs_time now)
 
     c->out = false;
     s->asked -= c->op.claim.limit;
+    bs_feed_take(c->feed, -(int32_t)c->op.claim.limit);
     give_suspect_place_back(c, now);
     give_slots_back(c);
     atomic_fetch_sub(&s->engine->busy, 1);
@@ -168,7 +170,9 @@ void bs_claim_send(struct bs_feed *f, uint32_t room, struct bs_time now)
     c->scheduler = s;
     c->feed = f;
     c->conf = f->conf;
-    uint32_t limit = reserve_slots(c, room);
+    c->probe = f->gate.probing;
+    uint32_t limit =
+        reserve_slots(c, bs_pace_room(&f->pace, &f->conf->rate, bs_claim_slack, room, now));
     if (limit == 0) {
         bs_log(BS_LOG_ERROR, "engine.no_memory", BS_F("biz_type", f->biz_type));
         back_off(f, now);
@@ -180,6 +184,7 @@ void bs_claim_send(struct bs_feed *f, uint32_t room, struct bs_time now)
     c->out = true;
     f->hinted = BS_NEVER;
     s->asked += limit;
+    bs_feed_take(f, (int32_t)limit);
     atomic_fetch_add(&s->engine->busy, 1);
     if (!bs_engine_send(s->engine, &c->work)) {
         take_back(c, now);
@@ -196,6 +201,7 @@ static void prepare(struct bs_job *job, struct bs_feed *f, struct bs_leased *l)
     job->conf = f->claim.conf;
     job->leased = l;
     job->stage = BS_STAGE_WAIT;
+    job->probe = f->claim.probe;
     job->lease_until = f->claim.op.claim.lease_until;
 }
 
@@ -215,6 +221,7 @@ static void hand_over(struct bs_claim *c, struct bs_leased *l)
     }
     c->feed->claimed++;
     c->feed->held++;
+    bs_feed_take(c->feed, 1);
     s->claimed++;
     s->held++;
     atomic_fetch_add(&s->engine->busy, 1);
@@ -269,6 +276,7 @@ void bs_claim_answered(struct bs_claim *c, struct bs_time now)
         return;
     }
     f->backoff = BS_US(0);
+    bs_pace_take(&f->pace, &c->conf->rate, c->op.claim.ret_n, now);
     f->next_look = look_after(c, now);
     learn_way(f, now);
 }

@@ -196,7 +196,45 @@ void bs_engine_reload(struct bs_engine *e)
 {
     pthread_mutex_lock(&e->mutex);
     post_scheduler(e);
+    post_executor(e);
     pthread_mutex_unlock(&e->mutex);
+}
+
+void bs_engine_tell_gate(struct bs_engine *e, struct bs_line *line)
+{
+    pthread_mutex_lock(&e->mutex);
+    line->told = line->gate;
+    e->gates_told++;
+    post_scheduler(e);
+    pthread_mutex_unlock(&e->mutex);
+}
+
+static void describe(const struct bs_feed *f, struct bs_engine_queue *ret)
+{
+    const struct bs_line *line = &f->line;
+
+    *ret = (struct bs_engine_queue){ .running = atomic_load(&line->shown_running),
+                                     .until = line->told.until,
+                                     .breaker_open = line->told.probing,
+                                     .since = line->told.since,
+                                     .openings = line->told.openings,
+                                     .calls = &line->calls,
+                                     .waits = &line->waits,
+                                     .ends = &line->ends };
+    memcpy(ret->biz_type, f->biz_type.p, BS_MIN(f->biz_type.n, sizeof(ret->biz_type) - 1));
+    memcpy(ret->why, line->told.why, sizeof(ret->why));
+}
+
+uint32_t bs_engine_queues(struct bs_engine *e, struct bs_engine_queue *ret, uint32_t max)
+{
+    uint32_t n = 0;
+
+    pthread_mutex_lock(&e->mutex);
+    for (const struct bs_feed *f = e->scheduler.feeds; f && n < max; f = f->next)
+        if (atomic_load(&f->configured))
+            describe(f, &ret[n++]);
+    pthread_mutex_unlock(&e->mutex);
+    return n;
 }
 
 void bs_engine_drain(struct bs_engine *e, struct bs_time deadline)

@@ -3,6 +3,7 @@
  * and nothing else; each runs on its own thread or is stepped by the simulator. */
 #pragma once
 
+#include "base/hist.h"
 #include "core/queue.h"
 #include "net/caller.h"
 #include "store/committer.h"
@@ -46,6 +47,21 @@ struct bs_engine_figures {
     uint64_t call_us_sum;
 };
 void bs_engine_figures(struct bs_engine *e, struct bs_engine_figures *ret);
+/* One configured queue at this moment. */
+struct bs_engine_queue {
+    char biz_type[33];
+    uint32_t running;
+    struct bs_time until; /* nothing is called before; past or 0: open */
+    bool breaker_open;    /* after `until` one task may try            */
+    struct bs_time since; /* the breaker tripped; 0: closed            */
+    uint32_t openings;    /* since the start                           */
+    char why[256];        /* of the last opening                       */
+    /* µs; live as long as the engine: calls to the handler; from due to the start of the attempt;
+       from acceptance to SUCCESS. */
+    const struct bs_hist *calls, *waits, *ends;
+};
+/* Any thread. Returns how many were written. */
+uint32_t bs_engine_queues(struct bs_engine *e, struct bs_engine_queue *ret, uint32_t max);
 /* After the threads have ended (or between steps in the simulator: a crash). Frees everything, the
  * caller too. bs_committer_free comes first: it answers the works that it still has, and the engine
  * owns their memory. */

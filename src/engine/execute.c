@@ -62,8 +62,9 @@ static void plan_renewal(struct bs_job *job)
 /* Takes a place among the running. */
 static void begin(struct bs_job *job, struct bs_time now)
 {
-    job->line->running++;
+    bs_line_began(job->line, now);
     atomic_fetch_add(&job->executor->engine->figures.running, 1);
+    bs_hist_add(&job->line->waits, bs_time_diff(now, bs_job_task(job)->next_execute_at));
     job->begun_at = now;
     plan_renewal(job);
     if (job->conf->look == BS_LOOK_HTTP)
@@ -90,31 +91,49 @@ static void release_late(struct bs_job *job, struct bs_time now)
     bs_job_release(job, "too little is left of the lease", now);
 }
 
+/* NULL: it may stay. */
+static const char *why_back(struct bs_executor *x, const struct bs_job *job, struct bs_time now)
+{
+    if (stopping(x))
+        return "the server stops";
+    if (job->line->paused)
+        return "the queue is paused";
+    return bs_line_shut(job->line, job, now);
+}
+
 /* Gives back what can no longer be started, starts what has a place. */
 static void advance(struct bs_executor *x, struct bs_line *line, struct bs_time now)
 {
-    bool stop = stopping(x);
+    struct bs_time when;
 
     while (line->head) {
         struct bs_job *job = line->head;
+        const char *why = why_back(x, job, now);
 
-        if (stop)
-            bs_job_release(pop(line), "the server stops", now);
-        else if (line->paused)
-            bs_job_release(pop(line), "the queue is paused", now);
+        if (why)
+            bs_job_release(pop(line), why, now);
         else if (too_late(job, now))
             release_late(pop(line), now);
-        else if (line->running < job->conf->concurrency)
+        else if (line->running < job->conf->concurrency && bs_line_free(line, now, &when))
             begin(pop(line), now);
         else
             break;
     }
 }
 
+/* Beginning with another queue each time, so that a host's places go round. */
 static void advance_all(struct bs_executor *x, struct bs_time now)
 {
-    for (struct bs_line *line = x->lines; line; line = line->next)
+    struct bs_line *first = x->turn ? x->turn : x->lines;
+    struct bs_line *line = first;
+
+    if (!first)
+        return;
+    do {
         advance(x, line, now);
+        line = line->next ? line->next : x->lines;
+    } while (line != first);
+    x->turn = first->next;
 }
 
 static void know_line(struct bs_executor *x, struct bs_line *line)
@@ -130,7 +149,7 @@ static void know_line(struct bs_executor *x, struct bs_line *line)
     line->paused = bs_engine_paused(x->engine, line->biz_type);
 }
 
-static void accept_job(struct bs_executor *x, struct bs_job *job)
+static void accept_job(struct bs_executor *x, struct bs_job *job, struct bs_time now)
 {
     struct bs_line *line = job->line;
 
@@ -143,6 +162,7 @@ static void accept_job(struct bs_executor *x, struct bs_job *job)
     job->next = NULL;
     live_add(x, job);
     know_line(x, line);
+    bs_line_follow(x, line, job->conf, now);
     if (line->tail)
         line->tail->next = job;
     else
@@ -150,14 +170,14 @@ static void accept_job(struct bs_executor *x, struct bs_job *job)
     line->tail = job;
 }
 
-static void take_jobs(struct bs_executor *x)
+static void take_jobs(struct bs_executor *x, struct bs_time now)
 {
     struct bs_node *n = bs_mailbox_take_lane(&x->in, BS_EXECUTOR_JOBS, SIZE_MAX);
 
     while (n) {
         struct bs_node *next = n->next;
 
-        accept_job(x, BS_CONTAINER(n, struct bs_job, node));
+        accept_job(x, BS_CONTAINER(n, struct bs_job, node), now);
         n = next;
     }
 }
@@ -268,7 +288,18 @@ static void send_notes(struct bs_executor *x)
     }
 }
 
-static struct bs_time next_deadline(const struct bs_executor *x)
+/* When the rate lets the next one start; the other limits end with a call. */
+static struct bs_time next_place(const struct bs_line *line, struct bs_time now)
+{
+    struct bs_time when;
+
+    if (line->running >= line->head->conf->concurrency)
+        return BS_NEVER;
+    (void)bs_line_free(line, now, &when);
+    return bs_time_before(now, when) ? when : BS_NEVER;
+}
+
+static struct bs_time next_deadline(const struct bs_executor *x, struct bs_time now)
 {
     struct bs_time next = bs_time_min(x->renew_at, x->again ? x->again_at : BS_NEVER);
     struct bs_time deadline;
@@ -281,6 +312,7 @@ static struct bs_time next_deadline(const struct bs_executor *x)
         if (job) {
             int64_t left = bs_job_left(job, BS_TIME_NONE).us - least_left(job->conf).us;
             next = bs_time_min(next, (struct bs_time){ left + 1 });
+            next = bs_time_min(next, next_place(line, now));
         }
     }
     return next;
@@ -292,14 +324,15 @@ static struct bs_time executor_step(struct bs_actor *a, struct bs_time now)
 
     take_answers(x, now);
     take_news(x);
-    take_jobs(x);
+    bs_gates_follow(x, now);
+    take_jobs(x, now);
     advance_all(x, now);
     cut_calls(x, now);
     move_calls(x, now);
     bs_executor_renew(x, now);
     bs_executor_send_again(x, now);
     send_notes(x);
-    return next_deadline(x);
+    return next_deadline(x, now);
 }
 
 static void executor_wait(struct bs_actor *a, struct bs_time now, struct bs_time until)
@@ -333,6 +366,7 @@ void bs_executor_done(struct bs_executor *x)
         return;
     if (x->caller)
         x->caller->ops->free(x->caller);
+    bs_gates_done(x);
     for (uint32_t lane = 0; lane < BS_EXECUTOR_LANES; lane++)
         (void)bs_mailbox_take_lane(&x->in, lane, SIZE_MAX);
     bs_mailbox_done(&x->in);

@@ -5,6 +5,9 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/hist.h"
+#include "core/breaker.h"
+#include "core/rate.h"
 #include "net/caller.h"
 #include "store/committer.h"
 
@@ -32,7 +35,28 @@ enum bs_stage {
     BS_STAGE_SETTLE,
 };
 
-/* The executor's side of a queue. Made by the scheduler, touched by the executor only. */
+/* A target host, over all queues that call it: how many calls run there, until when it asked to be
+ * left alone. The executor's. */
+struct bs_host {
+    struct bs_host *next;
+    struct bs_str name;
+    uint32_t running, limit;
+    struct bs_time paused_until;
+};
+
+enum bs_endpoint { BS_ENDPOINT_LOOK, BS_ENDPOINT_HANDLER, BS_ENDPOINT_COUNT };
+
+/* Why a queue's calls wait, as the executor tells it to everybody else. */
+struct bs_gate {
+    struct bs_time until; /* nothing is claimed before; 0: open                             */
+    bool probing;         /* a breaker is open: after `until` one task may go and try       */
+    struct bs_time since; /* the breaker tripped                                            */
+    uint32_t openings;    /* how often one did, since the start                             */
+    char why[256];
+};
+
+/* The executor's side of a queue. Made by the scheduler, touched by the executor only, but for
+ * `told`, which the engine's mutex guards. */
 struct bs_line {
     struct bs_line *next;
     struct bs_str biz_type;
@@ -40,6 +64,14 @@ struct bs_line {
     uint32_t running;
     bool known; /* is in the executor's list */
     bool paused;
+    const struct bs_queue_conf *conf;         /* of which hosts and pace were made */
+    struct bs_host *hosts[BS_ENDPOINT_COUNT]; /* the look-up's is NULL where it has none */
+    struct bs_breaker breakers[BS_ENDPOINT_COUNT];
+    struct bs_pace pace;
+    struct bs_gate gate;
+    struct bs_gate told;
+    _Atomic uint32_t shown_running;
+    struct bs_hist calls, waits, ends;
 };
 
 enum { BS_JOB_HEADERS_MAX = 10 };
@@ -58,6 +90,7 @@ struct bs_job {
     struct bs_leased *leased; /* the task and the memory of this attempt */
     enum bs_stage stage;
     bool suspect;   /* counted as the one suspect of this node */
+    bool probe;     /* claimed to try an endpoint whose breaker is open */
     bool cancelled; /* we asked for the end of its call        */
     struct bs_time lease_until;
     struct bs_time begun_at;   /* first request of this attempt; 0: none yet */

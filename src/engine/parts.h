@@ -10,6 +10,7 @@
 enum {
     BS_SCHEDULER_CLAIMED = 0, /* lanes of the scheduler's mailbox */
     BS_SCHEDULER_NOTES,
+    BS_SCHEDULER_TOLD,
     BS_SCHEDULER_NEWS,
     BS_SCHEDULER_LANES,
     BS_EXECUTOR_SETTLED = 0, /* lanes of the executor's mailbox */
@@ -32,7 +33,30 @@ struct bs_claim {
     struct bs_time sent_at;
     bool out;
     bool suspect; /* it may bring the one suspect */
+    bool probe;   /* it brings the one task that tries the endpoint */
     char id[128];
+};
+
+/* What the scheduler tells the store of a queue; one thing at a time. */
+struct bs_teller {
+    struct bs_work work;
+    struct bs_op op;
+    struct bs_op *ops[1];
+    bs_rc rc;
+    bool out;
+    struct bs_time again_at; /* the committer did not take it */
+    uint32_t openings;       /* breaker alerts raised so far, of gate.openings */
+    bool alert_open;
+    struct bs_time stopped_since; /* 0: it can run */
+    struct bs_time stopped_told;  /* up to when the store knows of it */
+};
+
+/* A host as the scheduler counts it, over all queues that call it. */
+struct bs_quota {
+    struct bs_quota *next;
+    struct bs_str name;
+    uint32_t limit; /* 0: none */
+    uint32_t taken; /* claimed, or asked for by a claim on its way */
 };
 
 /* The scheduler's side of a queue. Lives as long as the engine; conf is NULL while the queue is not
@@ -42,7 +66,8 @@ struct bs_feed {
     struct bs_scheduler *scheduler;
     struct bs_str biz_type;
     const struct bs_queue_conf *conf;
-    struct bs_line line; /* the executor's */
+    _Atomic bool configured; /* the same, for other threads */
+    struct bs_line line;     /* the executor's */
     bool paused;
     uint64_t refused; /* when it was refused the place for suspects, in order; 0: it was not */
     uint32_t claimed; /* with the executor, their call is not over        */
@@ -51,7 +76,12 @@ struct bs_feed {
     struct bs_time hinted; /* the earliest hint since the claim was sent; BS_NEVER: none */
     struct bs_span backoff;
     int64_t claim_us, busy_us; /* recent means: a claim's way, a call */
+    struct bs_quota *quotas[BS_ENDPOINT_COUNT];
+    struct bs_pace pace;
+    struct bs_gate gate; /* as the executor told it last */
+    uint64_t claims_n;
     struct bs_claim claim;
+    struct bs_teller teller;
 };
 
 struct bs_scheduler {
@@ -61,6 +91,8 @@ struct bs_scheduler {
     const struct bs_queues *seen; /* the configuration the feeds were made of */
     struct bs_feed *feeds;        /* in the order they were first seen */
     struct bs_feed *first;        /* which asks first; goes round */
+    struct bs_quota *quotas;
+    uint32_t gates_seen;
     uint64_t refusals;
     uint32_t claimed, held, asked; /* over all feeds; asked: limits of outstanding claims  */
     bool suspect;                  /* the one place for suspects is taken                  */
@@ -75,8 +107,11 @@ struct bs_executor {
     struct bs_engine *engine;
     struct bs_caller *caller;
     struct bs_line *lines;
-    struct bs_job *live;  /* not settled, in no order that matters */
-    struct bs_job *again; /* finishes that the committer did not take, oldest first */
+    struct bs_line *turn; /* whose jobs are looked at first; goes round */
+    struct bs_host *hosts;
+    const struct bs_queues *seen; /* the configuration that hosts and lines follow */
+    struct bs_job *live;          /* not settled, in no order that matters */
+    struct bs_job *again;         /* finishes that the committer did not take, oldest first */
     struct bs_time again_at;
     struct bs_time renew_at;            /* the earliest renewal of all */
     struct bs_node *notes, **notes_end; /* for the scheduler, oldest first */
@@ -116,7 +151,8 @@ struct bs_engine {
     struct bs_executor executor;
     struct bs_reaper reaper;
 
-    pthread_mutex_t mutex; /* of the five below; taken before a mailbox's */
+    pthread_mutex_t mutex; /* of the six below; taken before a mailbox's */
+    uint32_t gates_told;   /* how often one changed */
     struct bs_news scheduler_news, executor_news;
     struct bs_hints hints;
     struct bs_paused *paused;
@@ -145,7 +181,10 @@ BS_NODISCARD bool bs_engine_send(struct bs_engine *e, struct bs_work *w);
 void bs_engine_answered(struct bs_engine *e, struct bs_mailbox *to, uint32_t lane,
                         struct bs_node *node);
 
-/* ---- schedule.c, queue.c, claim.c */
+/* Tells the scheduler, and whoever asks, that a queue's gate has changed. Executor. */
+void bs_engine_tell_gate(struct bs_engine *e, struct bs_line *line);
+
+/* ---- schedule.c, queue.c, claim.c, tell.c */
 BS_NODISCARD bs_rc bs_scheduler_init(struct bs_scheduler *s, struct bs_engine *e,
                                      struct bs_err *err);
 void bs_scheduler_done(struct bs_scheduler *s);
@@ -153,12 +192,25 @@ void bs_scheduler_done(struct bs_scheduler *s);
 void bs_feeds_sync(struct bs_scheduler *s, struct bs_time now);
 void bs_feeds_pause(struct bs_scheduler *s, struct bs_time now);
 void bs_feeds_hint(struct bs_scheduler *s, const struct bs_hints *hints);
-/* How many tasks a claim may ask for now. */
+/* Takes over what the executor has told of gates. */
+void bs_feeds_gates(struct bs_scheduler *s, struct bs_time now);
+/* How many tasks a claim may ask for, leaving times aside. */
 uint32_t bs_feed_room(const struct bs_feed *f);
+/* The earliest time of a claim: something is due, the gate is open, the rate allows it. */
+struct bs_time bs_feed_ready(const struct bs_feed *f);
+/* How far claims may run ahead of the rate; the executor keeps to it closely. */
+extern const struct bs_span bs_claim_slack;
+/* n more (or fewer) of its tasks hold places at its hosts. */
+void bs_feed_take(struct bs_feed *f, int32_t n);
 void bs_feed_ended(struct bs_feed *f, const struct bs_job *job);
 void bs_feed_freed(struct bs_feed *f, struct bs_job *job, struct bs_time now);
 void bs_claim_send(struct bs_feed *f, uint32_t room, struct bs_time now);
 void bs_claim_answered(struct bs_claim *c, struct bs_time now);
+/* Breaker alerts, and the spans in which the queue could not run. Returns when to look again. */
+struct bs_time bs_feed_tell(struct bs_feed *f, struct bs_time now);
+void bs_teller_answered(struct bs_teller *t, struct bs_time now);
+/* Something must be told before the next claim. */
+bool bs_feed_must_tell(const struct bs_feed *f);
 
 /* ---- execute.c */
 BS_NODISCARD bs_rc bs_executor_init(struct bs_executor *x, struct bs_engine *e, struct bs_err *err);
@@ -167,6 +219,24 @@ void bs_executor_done(struct bs_executor *x);
 void bs_executor_note(struct bs_executor *x, struct bs_note *note);
 /* Gives the job's call to the network. */
 void bs_job_start(struct bs_job *job, enum bs_stage stage, struct bs_time now);
+
+/* ---- gate.c: whether a job may start: breakers, hosts, rate */
+/* Hosts and limits as the configuration has them now. */
+void bs_gates_follow(struct bs_executor *x, struct bs_time now);
+void bs_gates_done(struct bs_executor *x);
+/* A queue's first job: its hosts are found. */
+void bs_line_follow(struct bs_executor *x, struct bs_line *line, const struct bs_queue_conf *conf,
+                    struct bs_time now);
+/* NULL: its jobs may start; else why this one has to go back. Static. */
+const char *bs_line_shut(const struct bs_line *line, const struct bs_job *job, struct bs_time now);
+/* Whether its hosts and its rate have a place; *ret_when: the earliest instant of the rate. */
+bool bs_line_free(const struct bs_line *line, struct bs_time now, struct bs_time *ret_when);
+void bs_line_began(struct bs_line *line, struct bs_time now);
+void bs_line_ended(struct bs_line *line);
+/* The job's exchange with an endpoint is over: breaker and host take notice, and what came back
+ * from behind an open breaker costs nothing. */
+void bs_job_reached(struct bs_job *job, enum bs_endpoint which, enum bs_reach what,
+                    struct bs_outcome *o, struct bs_time now);
 
 /* ---- check.c: the look before the act */
 void bs_job_look(struct bs_job *job, struct bs_time now);

@@ -43,11 +43,34 @@ static void take_news(struct bs_scheduler *s, struct bs_time now)
     bs_engine_take_hints(s->engine, &hints);
     bs_feeds_hint(s, &hints);
     bs_feeds_pause(s, now);
+    bs_feeds_gates(s, now);
+}
+
+static void take_told(struct bs_scheduler *s, struct bs_time now)
+{
+    struct bs_node *n = bs_mailbox_take_lane(&s->in, BS_SCHEDULER_TOLD, SIZE_MAX);
+
+    while (n) {
+        struct bs_node *next = n->next;
+
+        bs_teller_answered(BS_CONTAINER(n, struct bs_teller, work.node), now);
+        n = next;
+    }
+}
+
+/* Returns when the next of them has to be told again. */
+static struct bs_time tell_all(struct bs_scheduler *s, struct bs_time now)
+{
+    struct bs_time next = BS_NEVER;
+
+    for (struct bs_feed *f = s->feeds; f; f = f->next)
+        next = bs_time_min(next, bs_feed_tell(f, now));
+    return next;
 }
 
 static bool wants(const struct bs_feed *f)
 {
-    return f->conf && !f->paused && !f->claim.out;
+    return f->conf && !f->paused && !f->claim.out && !bs_feed_must_tell(f);
 }
 
 static struct bs_feed *after(const struct bs_scheduler *s, const struct bs_feed *f)
@@ -63,7 +86,8 @@ static void send_claims(struct bs_scheduler *s, struct bs_time now)
     if (!f)
         return;
     do {
-        uint32_t room = wants(f) && !bs_time_before(now, f->next_look) ? bs_feed_room(f) : 0;
+        bool ready = wants(f) && !bs_time_before(now, bs_feed_ready(f));
+        uint32_t room = ready ? bs_feed_room(f) : 0;
 
         if (room > 0) {
             bs_claim_send(f, room, now);
@@ -81,7 +105,7 @@ static struct bs_time next_look(const struct bs_scheduler *s)
 
     for (const struct bs_feed *f = s->feeds; f; f = f->next)
         if (wants(f) && bs_feed_room(f) > 0)
-            next = bs_time_min(next, f->next_look);
+            next = bs_time_min(next, bs_feed_ready(f));
     return next;
 }
 
@@ -90,14 +114,18 @@ static struct bs_time scheduler_step(struct bs_actor *a, struct bs_time now)
     struct bs_scheduler *s = BS_CONTAINER(a, struct bs_scheduler, actor);
     struct bs_time deadline;
 
+    struct bs_time tell_at;
+
     take_claims(s, now);
     take_notes(s, now);
+    take_told(s, now);
     take_news(s, now);
     if (bs_engine_draining(s->engine, &deadline))
         return BS_NEVER;
     bs_feeds_sync(s, now);
+    tell_at = tell_all(s, now);
     send_claims(s, now);
-    return next_look(s);
+    return bs_time_min(next_look(s), tell_at);
 }
 
 /* Claim ids are unique over restarts: the node's name, an id of its own and chance. */
@@ -114,7 +142,7 @@ static void name_incarnation(struct bs_scheduler *s)
 
 bs_rc bs_scheduler_init(struct bs_scheduler *s, struct bs_engine *e, struct bs_err *err)
 {
-    static const size_t caps[BS_SCHEDULER_LANES] = { SIZE_MAX, SIZE_MAX, 1 };
+    static const size_t caps[BS_SCHEDULER_LANES] = { SIZE_MAX, SIZE_MAX, SIZE_MAX, 1 };
 
     BS_TRY(bs_mailbox_init(&s->in, caps, BS_SCHEDULER_LANES, e->options.with_fd, err));
     s->engine = e;
@@ -156,5 +184,11 @@ void bs_scheduler_done(struct bs_scheduler *s)
 
         free_feed(s->feeds);
         s->feeds = next;
+    }
+    while (s->quotas) {
+        struct bs_quota *next = s->quotas->next;
+
+        free(s->quotas);
+        s->quotas = next;
     }
 }

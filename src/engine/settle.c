@@ -70,8 +70,7 @@ static void end_call(struct bs_job *job, struct bs_time now)
     struct bs_engine *e = job->executor->engine;
 
     if (job->begun_at.us) {
-        BS_ASSERT(job->line->running > 0);
-        job->line->running--;
+        bs_line_ended(job->line);
         job->busy_us = BS_MAX(bs_time_diff(now, job->begun_at).us, (int64_t)1);
         atomic_fetch_sub(&e->figures.running, 1);
         atomic_fetch_add(&e->figures.call_us_sum, (uint64_t)job->busy_us);
@@ -181,11 +180,13 @@ static bool send_plain(struct bs_job *job, struct bs_time now)
     return true;
 }
 
-static void count_settled(const struct bs_job *job)
+static void count_settled(const struct bs_job *job, struct bs_time now)
 {
     struct bs_engine *e = job->executor->engine;
     enum bs_outcome_kind kind = job->finish_op.finish.outcome.kind;
 
+    if (job->finish_op.finish.ret_settled.to == BS_SUCCESS)
+        bs_hist_add(&job->line->ends, bs_time_diff(now, bs_job_task(job)->created_at));
     atomic_fetch_add(&e->figures.settled[kind], 1);
     if (kind == BS_OUT_UNSENT || kind == BS_OUT_SENT)
         atomic_fetch_add(&e->figures.released, 1);
@@ -201,7 +202,7 @@ void bs_job_settled(struct bs_job *job, struct bs_time now)
         return;
     }
     if (job->finish_op.rc == BS_OK) {
-        count_settled(job);
+        count_settled(job, now);
         log_settled(job);
     } else if (job->finish_op.rc == BS_E_STALE) {
         atomic_fetch_add(&e->figures.stale, 1);

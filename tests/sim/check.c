@@ -61,7 +61,7 @@ static bool is_backed(const struct ending *e, enum bs_event event, bool was_unkn
         { BS_EV_UNKNOWN, unknown },
         { BS_EV_UNKNOWN_LAST, unknown || (failed && was_unknown) },
         { BS_EV_NEEDS_PERSON, e->truth == TRUTH_MANUAL || look_needs_person(e) },
-        { BS_EV_NOT_PROCESSED, idle || !e->post },
+        { BS_EV_NOT_PROCESSED, idle || !e->post || (failed && !e->sent) },
         { BS_EV_RELEASED_UNSENT, !e->sent },
         { BS_EV_PENDING_CLOSED, !e->sent || failed || idle },
     };
