@@ -3,6 +3,7 @@
 A test is a function whose name is a sentence. `main(globals())` runs the functions named in the command line, or all, and prints one
 TAP line each. Environment: BACKSTOP (the program), BACKSTOP_SUBSET=1 runs only those marked @subset, BACKSTOP_FULL=1 the long forms."""
 import contextlib
+import datetime
 import http.client
 import json
 import os
@@ -205,6 +206,12 @@ def queue(shop, name="PAY_CALLBACK", path="/pay/process", **keys):
 def look_up(shop):
     """An order_check that asks the shop."""
     return f'{{ url: "{shop.url}/orders/{{order_no}}", timeout: 2s }}'
+
+
+def at(zone=0, **later):
+    """A time so far from now, RFC 3339. A test against the real clock has no other: a fixed day becomes the past."""
+    t = datetime.datetime.now(datetime.timezone(datetime.timedelta(hours=zone))) + datetime.timedelta(**later)
+    return t.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def submission(n="1", **more):
