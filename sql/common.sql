@@ -256,17 +256,44 @@ SELECT biz_type, task_status, currency, n, amount, unknown FROM queue_stat
 ORDER BY biz_type, task_status, currency, node
 
 -- name: alert_again
-UPDATE alert_event SET count = count + 1, last_at = ?3, message = ?4, last_op = ?5
+UPDATE alert_event SET count = count + 1, last_at = ?3, message = ?4, task_id = ?7,
+    last_op = CASE WHEN last_op > ?5 THEN last_op ELSE ?5 END
 WHERE kind = ?1 AND subject = ?2 AND open = 1 AND (?6 = 0 OR last_op < ?5)
 
+-- Ids grow, and are about those of the operation. ?8: it may have been done before.
 -- name: alert_insert
-INSERT INTO alert_event (kind, subject, biz_type, task_id, message, count, first_at, last_at,
-    last_op, open)
-VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?6, ?7, 1) ON CONFLICT DO NOTHING
+INSERT INTO alert_event (id, kind, subject, biz_type, task_id, message, count, first_at, last_at,
+    last_op, open, unplanned)
+SELECT CASE WHEN n.top < ?7 THEN ?7 ELSE n.top + 1 END, ?1, ?2, ?3, ?4, ?5, 1, ?6, ?6, ?7, 1, 1
+FROM (SELECT COALESCE(MAX(id), 0) AS top FROM alert_event) n
+WHERE ?8 = 0 OR NOT EXISTS (SELECT 1 FROM alert_event e
+    WHERE e.kind = ?1 AND e.subject = ?2 AND e.last_op >= ?7)
+ON CONFLICT DO NOTHING
 
+-- ?6: only when nothing came after it; an alert that a later operation began is another one.
 -- name: alert_clear
-UPDATE alert_event SET open = 0, recovered_at = ?3, recovered_message = ?4
-WHERE kind = ?1 AND subject = ?2 AND open = 1
+UPDATE alert_event SET open = 0, recovered_at = ?3, recovered_message = ?4,
+    unplanned = unplanned | ?5
+WHERE kind = ?1 AND subject = ?2 AND open = 1 AND last_at <= ?6 AND last_op <= ?7
+
+-- What could not be written while it lasted.
+-- name: alert_record
+INSERT INTO alert_event (id, kind, subject, message, count, first_at, last_at, last_op, open,
+    recovered_at, recovered_message, unplanned)
+VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5, ?1, 0, ?6, ?7, 2) ON CONFLICT DO NOTHING
+
+-- name: alert_planned
+UPDATE alert_event SET unplanned = unplanned & ?2 WHERE id = ?1
+
+-- name: delivery_insert
+INSERT INTO alert_delivery (alert_id, phase, deliverer, state, attempts, next_at, code, message,
+    created_at, sent_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING
+
+-- name: delivery_told
+UPDATE alert_delivery SET state = ?4, attempts = ?5, next_at = ?6, code = ?7, message = ?8,
+    sent_at = ?9
+WHERE alert_id = ?1 AND phase = ?2 AND deliverer = ?3 AND state = 'pending' AND attempts <= ?5
 
 -- name: stop_note
 INSERT INTO queue_stop (biz_type, from_at, to_at) VALUES (?1, ?2, ?3)
@@ -314,9 +341,40 @@ DELETE FROM task_history WHERE id > ?1 AND id <= ?2 AND updated_at < ?3
 -- name: stops_forget
 DELETE FROM queue_stop WHERE to_at < ?1
 
+-- fragment: alert_columns
+e.id, e.kind, e.subject, e.biz_type, e.task_id, e.message, e.count, e.first_at, e.last_at, e.open,
+e.recovered_at, e.recovered_message, e.unplanned
+
 -- name: alert_page
-SELECT id, kind, subject, biz_type, task_id, message, count, first_at, last_at FROM alert_event
-WHERE id < ?1 ORDER BY id DESC LIMIT ?2
+SELECT {alert_columns} FROM alert_event e WHERE e.id < ?1 ORDER BY e.id DESC LIMIT ?2
+
+-- name: alert_page_open
+SELECT {alert_columns} FROM alert_event e WHERE e.open = 1 AND e.id < ?1 ORDER BY e.id DESC LIMIT ?2
+
+-- name: alert_page_ended
+SELECT {alert_columns} FROM alert_event e WHERE e.open = 0 AND e.id < ?1 ORDER BY e.id DESC LIMIT ?2
+
+-- name: alert_unplanned
+SELECT {alert_columns} FROM alert_event e WHERE e.unplanned > 0 ORDER BY e.id LIMIT ?1
+
+-- name: delivery_of_alert
+SELECT deliverer, phase, state, attempts, next_at, code, message, created_at, sent_at
+FROM alert_delivery WHERE alert_id = ?1 ORDER BY deliverer, phase
+
+-- First tries that wait for their group come along; that an alert recovered is never told before
+-- that it began.
+-- name: delivery_due
+SELECT {alert_columns}, d.phase, d.attempts, d.next_at, d.created_at
+FROM alert_delivery d JOIN alert_event e ON e.id = d.alert_id
+WHERE d.deliverer = ?1 AND d.state = 'pending' AND (d.attempts = 0 OR d.next_at <= ?2)
+    AND (d.phase = 1 OR NOT EXISTS (SELECT 1 FROM alert_delivery r
+        WHERE r.alert_id = d.alert_id AND r.phase = 1 AND r.deliverer = d.deliverer
+            AND r.state = 'pending' AND r.attempts > 0 AND r.next_at > ?2))
+ORDER BY d.alert_id, d.phase LIMIT ?3
+
+-- name: delivery_waiting
+SELECT deliverer, COUNT(*) FROM alert_delivery WHERE state = 'pending' GROUP BY deliverer
+ORDER BY deliverer
 
 -- name: audit_insert
 INSERT INTO audit (id, at, operator, action, object, reason, conclusion, order_no, before, after)

@@ -47,7 +47,9 @@ static bs_rc read_alerts(struct bs_call *c, struct bs_store *s, struct bs_err *e
     struct bs_alert_row *rows = NULL;
     uint32_t n = 0;
 
-    BS_TRY(bs_store_alerts(s, wish->cursor, wish->limit, &c->arena, &rows, &n, err));
+    BS_TRY(bs_store_alerts(
+        s, &(struct bs_alert_filter){ .before_id = wish->cursor, .limit = wish->limit }, &c->arena,
+        &rows, &n, err));
     struct bs_json *j = open_items(c);
     if (!j)
         return BS_E_NOMEM;

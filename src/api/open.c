@@ -145,19 +145,19 @@ static bs_rc add_alerts(struct bs_call *c, struct bs_store *s, struct bs_buf *ou
                         struct bs_err *err)
 {
     struct kinds k;
-    int64_t before_id = 0;
+    struct bs_alert_filter f = { .limit = ALERT_PAGE };
 
     k.n = 0;
     for (uint32_t page = 0; page < ALERT_PAGES_MAX; page++) {
         struct bs_alert_row *rows = NULL;
         uint32_t n = 0;
 
-        BS_TRY(bs_store_alerts(s, before_id, ALERT_PAGE, &c->arena, &rows, &n, err));
+        BS_TRY(bs_store_alerts(s, &f, &c->arena, &rows, &n, err));
         for (uint32_t i = 0; i < n; i++)
             count_kind(&k, &rows[i]);
         if (n < ALERT_PAGE)
             break;
-        before_id = rows[n - 1].id;
+        f.before_id = rows[n - 1].id;
     }
     bs_buf_addz(out, "# HELP backstop_alerts Alert events by kind, of the newest thousand rows.\n"
                      "# TYPE backstop_alerts gauge\n");

@@ -82,6 +82,12 @@ static bs_rc apply_one(struct bs_store *s, struct bs_op *op, struct bs_err *err)
         return alert_apply(s, op, err);
     case BS_OP_ALERT_CLEAR:
         return alert_clear_apply(s, op, err);
+    case BS_OP_ALERT_PLAN:
+        return alert_plan_apply(s, op, err);
+    case BS_OP_ALERT_TOLD:
+        return alert_told_apply(s, op, err);
+    case BS_OP_ALERT_RECORD:
+        return alert_record_apply(s, op, err);
     case BS_OP_STOPPED:
         return stopped_apply(s, op, err);
     case BS_OP_ARCHIVE:

@@ -140,7 +140,6 @@ static bs_rc stale(struct bs_store *s, struct bs_op *op, const struct bs_task *n
 {
     const struct bs_op_finish *f = &op->finish;
     bool is_new = false;
-    char subject[24];
     const struct log_row row = {
         .task_id = f->task->id,
         .id = op->id,
@@ -159,14 +158,13 @@ static bs_rc stale(struct bs_store *s, struct bs_op *op, const struct bs_task *n
     };
 
     BS_TRY(log_write(s, &row, &is_new, err));
-    snprintf(subject, sizeof(subject), "%lld", (long long)f->task->id);
     if (is_new)
         BS_TRY(alert_raise(s, op, "stale_result",
-                           &(struct bs_op_alert){ .subject = bs_str_of(subject),
+                           &(struct bs_op_alert){ .subject = now_row->biz_type,
                                                   .biz_type = now_row->biz_type,
                                                   .task_id = f->task->id,
                                                   .message = f->outcome.message },
-                           err));
+                           false, err));
     OP_FAIL(op, BS_E_STALE, "task %lld: the lease of attempt %d is lost", (long long)f->task->id,
             f->task->attempt_no);
     return BS_OK;

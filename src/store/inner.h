@@ -137,8 +137,10 @@ enum { LOG_COLS = 23 };
 BS_NODISCARD bs_rc log_find(struct bs_store *s, int64_t task_id, int64_t id, struct log_row *ret,
                             bool *ret_found, struct bs_err *err);
 
+/* `again`: it may have been counted before, so an operation that stands in the row is not counted
+ * anew. Whoever knows that its event is new says false. */
 BS_NODISCARD bs_rc alert_raise(struct bs_store *s, const struct bs_op *op, const char *kind,
-                               const struct bs_op_alert *what, struct bs_err *err);
+                               const struct bs_op_alert *what, bool again, struct bs_err *err);
 /* The alert that a settlement asks for; nothing without alert_kind. */
 BS_NODISCARD bs_rc alert_settled(struct bs_store *s, const struct bs_op *op,
                                  const struct bs_task *t, const struct bs_settlement *d,
@@ -188,6 +190,9 @@ BS_NODISCARD bs_rc token_add_apply(struct bs_store *s, struct bs_op *op, struct 
 BS_NODISCARD bs_rc token_revoke_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
 BS_NODISCARD bs_rc alert_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
 BS_NODISCARD bs_rc alert_clear_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
+BS_NODISCARD bs_rc alert_plan_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
+BS_NODISCARD bs_rc alert_told_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
+BS_NODISCARD bs_rc alert_record_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
 BS_NODISCARD bs_rc stopped_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
 BS_NODISCARD bs_rc archive_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
 BS_NODISCARD bs_rc purge_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);

@@ -89,7 +89,7 @@ static bs_rc park_queue(struct bs_store *s, struct bs_op *op, struct bs_str biz_
         &(struct bs_op_alert){ .subject = biz_type,
                                .biz_type = biz_type,
                                .message = BS_STR("open tasks of a queue that is not configured") },
-        err);
+        false, err);
 }
 
 /* How long the queue has been without a configuration; the first look starts the clock. */

@@ -17,12 +17,11 @@ void *grow_one(struct growing *g)
     return g->items + g->n++ * g->size;
 }
 
-/* Calls each for every row of a statement; each fills the element it is given. */
-static bs_rc read_all(struct bs_store *s, enum bs_sql sql, const struct bs_val *args, uint32_t n,
-                      void (*each)(const struct bs_val *cols, struct bs_arena *a, void *item),
-                      struct growing *g, struct bs_err *err)
+bs_rc read_all(struct bs_store *s, enum bs_sql sql, const struct bs_val *args, uint32_t n,
+               void (*each)(const struct bs_val *cols, struct bs_arena *a, void *item),
+               struct growing *g, struct bs_err *err)
 {
-    struct bs_val cols[16];
+    struct bs_val cols[20];
     bool more = true;
 
     BS_TRY(run(s, sql, args, n, NULL, err));
@@ -217,22 +216,7 @@ bs_rc bs_store_queues(struct bs_store *s, struct bs_arena *a, struct bs_queue_ro
     return BS_OK;
 }
 
-/* ---- alerts, audit, tokens ---- */
-
-static void each_alert(const struct bs_val *c, struct bs_arena *a, void *item)
-{
-    struct bs_alert_row *r = item;
-
-    r->id = i64_at(&c[0]);
-    r->kind = bs_arena_str(a, c[1].s);
-    r->subject = bs_arena_str(a, c[2].s);
-    r->biz_type = bs_arena_str(a, c[3].s);
-    r->task_id = i64_at(&c[4]);
-    r->message = bs_arena_str(a, c[5].s);
-    r->count = i64_at(&c[6]);
-    r->first_at.us = i64_at(&c[7]);
-    r->last_at.us = i64_at(&c[8]);
-}
+/* ---- audit, tokens ---- */
 
 static void each_audit(const struct bs_val *c, struct bs_arena *a, void *item)
 {
@@ -273,17 +257,6 @@ static bs_rc read_page(struct bs_store *s, enum bs_sql sql, int64_t before_id, u
 
     BS_TRY(begin_reading(&r, err));
     return read_all(s, sql, args, 2, each, g, err);
-}
-
-bs_rc bs_store_alerts(struct bs_store *s, int64_t before_id, uint32_t limit, struct bs_arena *a,
-                      struct bs_alert_row **ret, uint32_t *ret_n, struct bs_err *err)
-{
-    struct growing g = { .a = a, .size = sizeof(struct bs_alert_row) };
-
-    BS_TRY(read_page(s, BS_SQL_ALERT_PAGE, before_id, limit, each_alert, &g, err));
-    *ret = (struct bs_alert_row *)(void *)g.items;
-    *ret_n = g.n;
-    return BS_OK;
 }
 
 bs_rc bs_store_audit(struct bs_store *s, int64_t before_id, uint32_t limit, struct bs_arena *a,

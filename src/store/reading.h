@@ -33,6 +33,13 @@ struct growing {
 /* The next zeroed element, or NULL without memory. */
 void *grow_one(struct growing *g);
 
+/* Calls each for every row of a statement (at most 20 columns); each fills the element it is given.
+ */
+BS_NODISCARD bs_rc read_all(struct bs_store *s, enum bs_sql sql, const struct bs_val *args,
+                            uint32_t n,
+                            void (*each)(const struct bs_val *cols, struct bs_arena *a, void *item),
+                            struct growing *g, struct bs_err *err);
+
 static inline int64_t i64_at(const struct bs_val *v)
 {
     return v->type == BS_VAL_I64 ? v->i : 0;

@@ -62,7 +62,10 @@ BS_NODISCARD bs_rc bs_store_checkpoint(struct bs_store *s, int64_t *ret_wal_byte
     X(ORPHANS)                                                                                     \
     X(ACT)                                                                                         \
     X(QUEUE_PAUSE)                                                                                 \
-    X(TOKEN_ADD) X(TOKEN_REVOKE) X(ALERT) X(ALERT_CLEAR) X(STOPPED) X(ARCHIVE) X(PURGE)
+    X(TOKEN_ADD)                                                                                   \
+    X(TOKEN_REVOKE)                                                                                \
+    X(ALERT)                                                                                       \
+    X(ALERT_CLEAR) X(ALERT_PLAN) X(ALERT_TOLD) X(ALERT_RECORD) X(STOPPED) X(ARCHIVE) X(PURGE)
 #define BS_OP_ENUM(name) BS_OP_##name,
 enum bs_op_kind { BS_OP_LIST(BS_OP_ENUM) BS_OP_KIND_COUNT };
 
@@ -168,12 +171,61 @@ struct bs_op_token_revoke {
 /* One alert_event; the same kind and subject while open is counted, not repeated. */
 struct bs_op_alert {
     struct bs_str kind, subject, biz_type, message;
-    int64_t task_id; /* 0: none */
+    int64_t task_id; /* 0: none                                                     */
+    bool condition;  /* it lasts until the rules end it: while it is open nothing changes */
 };
 
 /* Ends the open alert of this kind and subject; nothing without one. */
 struct bs_op_alert_clear {
     struct bs_str kind, subject, message;
+    bool tell;                   /* that it recovered is news for the deliverers             */
+    struct bs_time unless_after; /* not when something came after this instant; 0: in any case */
+};
+
+/* ---- who is told of alerts ---- */
+
+enum bs_alert_phase { BS_ALERT_RAISED = 1, BS_ALERT_RECOVERED = 2 }; /* bits of `unplanned` too */
+#define BS_ALERT_PHASES (BS_ALERT_RAISED | BS_ALERT_RECOVERED)
+const char *bs_alert_phase_name(enum bs_alert_phase p);
+
+enum bs_delivery_state { BS_DELIVERY_PENDING, BS_DELIVERY_SENT, BS_DELIVERY_GIVEN_UP };
+const char *bs_delivery_state_name(enum bs_delivery_state s);
+
+/* One alert, one phase, one deliverer. */
+struct bs_delivery {
+    int64_t alert_id;
+    enum bs_alert_phase phase;
+    struct bs_str deliverer;
+    enum bs_delivery_state state;
+    int64_t attempts;
+    struct bs_time next_at;
+    struct bs_str code, message; /* of the last try; empty: none */
+    struct bs_time created_at, sent_at;
+};
+
+/* The alert's phases in the set `phases` are told to each of the deliverers, from `due` on. */
+struct bs_op_alert_plan {
+    int64_t alert_id;
+    uint32_t phases;
+    const struct bs_str *deliverers;
+    uint32_t deliverers_n;
+    struct bs_time due;
+};
+
+/* What became of deliveries that were pending: state, attempts, next_at, code, message, sent_at as
+ * given. */
+struct bs_op_alert_told {
+    const struct bs_delivery *items;
+    uint32_t n;
+};
+
+/* An alert that was told while the store took no writes; it has ended. `id` of the operation is its
+ * id. */
+struct bs_op_alert_record {
+    struct bs_str kind, subject, message, recovered_message;
+    struct bs_time first_at, recovered_at;
+    const struct bs_delivery *raised; /* who was told of its begin, or is to be */
+    uint32_t raised_n;
 };
 
 /* The queue could not run from … to …: paused, behind a breaker, or (biz_type empty: all queues)
@@ -216,6 +268,9 @@ struct bs_op {
         struct bs_op_token_revoke token_revoke;
         struct bs_op_alert alert;
         struct bs_op_alert_clear alert_clear;
+        struct bs_op_alert_plan alert_plan;
+        struct bs_op_alert_told alert_told;
+        struct bs_op_alert_record alert_record;
         struct bs_op_stopped stopped;
         struct bs_op_slice slice; /* ARCHIVE, PURGE */
     };
@@ -320,12 +375,53 @@ BS_NODISCARD bs_rc bs_store_queues(struct bs_store *s, struct bs_arena *a,
 struct bs_alert_row {
     int64_t id;
     struct bs_str kind, subject, biz_type, message;
-    int64_t task_id, count;
+    int64_t task_id, count; /* task_id: of the last event; 0: none */
     struct bs_time first_at, last_at;
+    bool open;
+    struct bs_time recovered_at; /* 0: it is open */
+    struct bs_str recovered_message;
+    uint32_t unplanned; /* phases that nobody has been planned for */
 };
-BS_NODISCARD bs_rc bs_store_alerts(struct bs_store *s, int64_t before_id, uint32_t limit,
+enum bs_alert_which {
+    BS_ALERTS_ALL,
+    BS_ALERTS_OPEN,
+    BS_ALERTS_ENDED,
+    BS_ALERTS_UNPLANNED, /* oldest first, without a cursor */
+};
+struct bs_alert_filter {
+    enum bs_alert_which which;
+    int64_t before_id; /* newest first, ids smaller than this; 0: from the newest */
+    uint32_t limit;
+};
+BS_NODISCARD bs_rc bs_store_alerts(struct bs_store *s, const struct bs_alert_filter *f,
                                    struct bs_arena *a, struct bs_alert_row **ret, uint32_t *ret_n,
                                    struct bs_err *err);
+/* All of one alert, by deliverer and phase. */
+BS_NODISCARD bs_rc bs_store_deliveries(struct bs_store *s, int64_t alert_id, struct bs_arena *a,
+                                       struct bs_delivery **ret, uint32_t *ret_n,
+                                       struct bs_err *err);
+
+/* A pending delivery with its alert. */
+struct bs_delivery_due {
+    struct bs_alert_row alert;
+    enum bs_alert_phase phase;
+    int64_t attempts;
+    struct bs_time next_at, created_at;
+};
+/* What may be tried at `now`, and what has not been tried yet: oldest first, a recovery never
+ * before its begin. */
+BS_NODISCARD bs_rc bs_store_deliveries_due(struct bs_store *s, struct bs_str deliverer,
+                                           struct bs_time now, uint32_t limit, struct bs_arena *a,
+                                           struct bs_delivery_due **ret, uint32_t *ret_n,
+                                           struct bs_err *err);
+struct bs_deliverer_row {
+    struct bs_str name;
+    int64_t pending;
+};
+/* Deliverers that something is pending for, configured or not. */
+BS_NODISCARD bs_rc bs_store_deliverers(struct bs_store *s, struct bs_arena *a,
+                                       struct bs_deliverer_row **ret, uint32_t *ret_n,
+                                       struct bs_err *err);
 
 struct bs_token_row {
     int64_t id;

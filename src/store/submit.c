@@ -108,21 +108,19 @@ static bs_rc raise_conflict(struct bs_store *s, struct bs_op *op, const struct c
                             struct bs_err *err)
 {
     const struct bs_task *t = op->submit.task;
-    char subject[256], message[256];
+    char message[512];
+    int n = snprintf(message, sizeof(message), "request %.*s has other content than task %lld",
+                     BS_STR_FMT(t->request_id), (long long)c->first);
 
-    if (c->what == BS_SUBMITTED_CONFLICT_REQUEST)
-        snprintf(subject, sizeof(subject), "%.*s", BS_STR_FMT(t->request_id));
-    else
-        snprintf(subject, sizeof(subject), "%.*s %.*s", BS_STR_FMT(t->biz_type),
+    if (c->what == BS_SUBMITTED_CONFLICT_EFFECT)
+        snprintf(message + n, sizeof(message) - (size_t)n, ", which has the same effect_key %.*s",
                  BS_STR_FMT(t->effect_key));
-    snprintf(message, sizeof(message), "request %.*s has other content than task %lld",
-             BS_STR_FMT(t->request_id), (long long)c->first);
     return alert_raise(s, op, c->kind,
-                       &(struct bs_op_alert){ .subject = bs_str_of(subject),
+                       &(struct bs_op_alert){ .subject = t->biz_type,
                                               .biz_type = t->biz_type,
                                               .message = bs_str_of(message),
                                               .task_id = c->first },
-                       err);
+                       op->rerun, err);
 }
 
 /* Nobody waits for an answer, so a person gets the content as a task of its own. */
@@ -297,18 +295,17 @@ static bs_rc take_keys(struct bs_store *s, struct order *o, struct bs_err *err)
 static bs_rc alert_parked(struct bs_store *s, const struct bs_op *op, struct bs_err *err)
 {
     const struct bs_task *t = op->submit.task;
-    char subject[24], message[96];
+    char message[96];
 
     if (t->state != BS_MANUAL)
         return BS_OK;
-    snprintf(subject, sizeof(subject), "%lld", (long long)t->id);
     snprintf(message, sizeof(message), "no queue %.*s is configured", BS_STR_FMT(t->biz_type));
     return alert_raise(s, op, "parked",
-                       &(struct bs_op_alert){ .subject = bs_str_of(subject),
+                       &(struct bs_op_alert){ .subject = t->biz_type,
                                               .biz_type = t->biz_type,
                                               .task_id = t->id,
                                               .message = bs_str_of(message) },
-                       err);
+                       op->rerun, err);
 }
 
 bs_rc submit_apply(struct bs_store *s, struct order *batch, uint32_t n, struct bs_err *err)

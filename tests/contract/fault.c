@@ -106,6 +106,31 @@ static void people(struct world *w, int64_t running)
     assert_int_equal(close.act.ret_task.state, BS_CLOSED);
 }
 
+/* An alert that begins, ends and is told of. */
+static void deliveries(struct world *w, int64_t alert_id)
+{
+    static const struct bs_str ops[] = { { "ops", 3 } };
+    struct bs_op clear = op_of(w, BS_OP_ALERT_CLEAR), plan = op_of(w, BS_OP_ALERT_PLAN);
+    struct bs_op told = op_of(w, BS_OP_ALERT_TOLD), record = op_of(w, BS_OP_ALERT_RECORD);
+    const struct bs_delivery sent = { .alert_id = alert_id,
+                                      .phase = BS_ALERT_RAISED,
+                                      .deliverer = ops[0],
+                                      .state = BS_DELIVERY_SENT,
+                                      .attempts = 1 };
+
+    clear.alert_clear =
+        (struct bs_op_alert_clear){ .kind = BS_STR("k"), .subject = BS_STR("s"), .tell = true };
+    plan.alert_plan = (struct bs_op_alert_plan){ alert_id, BS_ALERT_PHASES, ops, 1, w->now };
+    told.alert_told = (struct bs_op_alert_told){ &sent, 1 };
+    record.alert_record = (struct bs_op_alert_record){
+        .kind = BS_STR("store_failing"), .subject = BS_STR("store"), .raised = &sent, .raised_n = 1
+    };
+    drive_one(w, &clear);
+    drive_one(w, &plan);
+    drive_one(w, &told);
+    drive_one(w, &record);
+}
+
 static void administration(struct world *w)
 {
     const struct bs_queues none = { 0 };
@@ -122,6 +147,7 @@ static void administration(struct world *w)
     drive_one(w, &add);
     drive_one(w, &revoke);
     drive_one(w, &alert);
+    deliveries(w, alert.id);
     assert_int_equal(revoke.rc, BS_OK);
     for (int i = 0; i < 2; i++) {
         struct bs_op orphans = op_of(w, BS_OP_ORPHANS);

@@ -54,6 +54,8 @@ static const struct hot {
     { BS_SQL_PURGE_LOGS, "SEARCH task_log USING PRIMARY KEY (task_id=?)" },
     { BS_SQL_PURGE_TASKS, "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" },
     { BS_SQL_ALERT_AGAIN, "alert_event_open (kind=? AND subject=?" },
+    { BS_SQL_ALERT_CLEAR, "alert_event_open (kind=? AND subject=?" },
+    { BS_SQL_DELIVERY_DUE, "INDEX alert_delivery_pending (deliverer=?)" },
 };
 
 static void read_plan(sqlite3 *db, const char *sql, struct bs_buf *out)

@@ -218,6 +218,7 @@ static void a_queue_that_is_configured_again_starts_over(void **state)
 static void the_same_alert_is_counted_not_repeated(void **state)
 {
     struct world *w = *state;
+    const struct bs_alert_filter f = { .limit = 10 };
     struct bs_alert_row *rows = NULL;
     uint32_t n = 0;
     struct bs_op op;
@@ -234,7 +235,7 @@ static void the_same_alert_is_counted_not_repeated(void **state)
     }
     op.rerun = true;
     assert_int_equal(apply(w, &op), BS_OK);
-    assert_int_equal(bs_store_alerts(w->store, 0, 10, &w->arena, &rows, &n, NULL), BS_OK);
+    assert_int_equal(bs_store_alerts(w->store, &f, &w->arena, &rows, &n, NULL), BS_OK);
     assert_int_equal(n, 1);
     assert_str(rows[0].kind, "store");
     assert_str(rows[0].subject, "disk");

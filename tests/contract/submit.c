@@ -160,7 +160,7 @@ static void a_request_with_other_content_changes_nothing_but_an_alert(void **sta
     assert_int_equal(apply(w, &other), BS_OK);
     assert_int_equal(other.submit.ret_what, BS_SUBMITTED_CONFLICT_REQUEST);
     assert_int_equal(other.submit.ret_task_id, first);
-    assert_string_equal(alerts_text(w), "request_conflict ev-7 x1\n");
+    assert_string_equal(alerts_text(w), "request_conflict PAY_CALLBACK x1\n");
     assert_int_equal(bs_store_task(w->store, other.id, &w->arena, &got, NULL), BS_E_NOT_FOUND);
     assert_int_equal(state_of(w, first), BS_WAITING);
 }
@@ -185,7 +185,7 @@ static void a_request_conflict_that_nobody_waits_for_becomes_a_manual_task(void 
     assert_int_equal(apply(w, &other), BS_OK);
     assert_int_equal(other.submit.ret_what, BS_SUBMITTED_CONFLICT_REQUEST);
     assert_int_equal(other.submit.ret_task_id, other.id);
-    assert_string_equal(alerts_text(w), "request_conflict ev-7 x1\n");
+    assert_string_equal(alerts_text(w), "request_conflict PAY_CALLBACK x1\n");
 }
 
 static struct bs_task *with_effect(struct world *w, const char *key, const char *effect)
@@ -249,7 +249,7 @@ static void an_effect_with_other_content_is_a_conflict_and_frees_the_request_id(
     assert_int_equal(apply(w, &other), BS_OK);
     assert_int_equal(other.submit.ret_what, BS_SUBMITTED_CONFLICT_EFFECT);
     assert_int_equal(other.submit.ret_task_id, first);
-    assert_string_equal(alerts_text(w), "effect_conflict PAY_CALLBACK pay:1 x1\n");
+    assert_string_equal(alerts_text(w), "effect_conflict PAY_CALLBACK x1\n");
     put(w, with_effect(w, "r-2", "pay:2"));
 }
 
@@ -267,7 +267,7 @@ static void an_effect_conflict_that_nobody_waits_for_becomes_a_manual_task(void 
         other.rerun = true;
     }
     assert_str(get(w, other.id).manual_code, "EFFECT_CONFLICT");
-    assert_string_equal(alerts_text(w), "effect_conflict PAY_CALLBACK pay:1 x1\n");
+    assert_string_equal(alerts_text(w), "effect_conflict PAY_CALLBACK x1\n");
 
     /* Closing the conflicting task must not free the first task's key. */
     assert_int_equal(act(w, other.id, BS_ACT_CLOSE, "not_done"), BS_OK);

@@ -367,13 +367,36 @@ const char *log_text(struct world *w, int64_t id)
 
 static void add_alerts(struct world *w, struct bs_buf *out)
 {
+    const struct bs_alert_filter f = { .limit = 200 };
     struct bs_alert_row *rows = NULL;
     uint32_t n = 0;
 
-    assert_int_equal(bs_store_alerts(w->store, 0, 200, &w->arena, &rows, &n, &w->err), BS_OK);
+    assert_int_equal(bs_store_alerts(w->store, &f, &w->arena, &rows, &n, &w->err), BS_OK);
     while (n-- > 0)
         bs_buf_fmt(out, "%.*s %.*s x%lld\n", BS_STR_FMT(rows[n].kind), BS_STR_FMT(rows[n].subject),
                    (long long)rows[n].count);
+}
+
+/* Who was told of them, and what is still to be planned. */
+static void add_deliveries(struct world *w, struct bs_buf *out)
+{
+    const struct bs_alert_filter f = { .limit = 200 };
+    struct bs_alert_row *rows = NULL;
+    uint32_t n = 0;
+
+    assert_int_equal(bs_store_alerts(w->store, &f, &w->arena, &rows, &n, &w->err), BS_OK);
+    for (uint32_t i = 0; i < n; i++) {
+        struct bs_delivery *d = NULL;
+        uint32_t d_n = 0;
+
+        bs_buf_fmt(out, "%.*s open %d unplanned %u ended %lld\n", BS_STR_FMT(rows[i].kind),
+                   rows[i].open, rows[i].unplanned, (long long)rows[i].recovered_at.us);
+        assert_int_equal(bs_store_deliveries(w->store, rows[i].id, &w->arena, &d, &d_n, &w->err),
+                         BS_OK);
+        for (uint32_t k = 0; k < d_n; k++)
+            bs_buf_fmt(out, "  %.*s %d %d %lld\n", BS_STR_FMT(d[k].deliverer), (int)d[k].phase,
+                       (int)d[k].state, (long long)d[k].attempts);
+    }
 }
 
 const char *alerts_text(struct world *w)
@@ -437,6 +460,7 @@ const char *whole_text(struct world *w)
     for (uint32_t i = 0; i < page.n; i++)
         add_task(w, &out, page.items[i].id);
     add_alerts(w, &out);
+    add_deliveries(w, &out);
     add_tables(w, &out);
     assert_false(out.failed);
     return to_text(w, bs_buf_str(&out));

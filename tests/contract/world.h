@@ -112,3 +112,4 @@ int run_open_cases(void);
 int run_fault_cases(void);
 int run_committer_cases(void);
 int run_plan_cases(void);
+int run_alert_cases(void);

@@ -388,19 +388,20 @@ static void check_deeds(struct sim *w)
 }
 
 #define ALERTS_OF                                                                                  \
-    "coalesce((SELECT sum(count) FROM alert_event a WHERE a.task_id = m.task_id AND a.kind IN "    \
+    "coalesce((SELECT sum(count) FROM alert_event a WHERE a.biz_type = m.biz_type AND a.kind IN "  \
     "('max_retries', 'outcome_unknown', 'worker_lost', 'manual')), 0)"
 
-/* A move that alerts is one alert of its kind for its task, counted as often as it happened. A
+/* A move that alerts is counted in its queue's alert of its kind, as often as it happened. A
  * waiting request that ends in MANUAL alerts too, unless it was a hold. */
 static const char *const alerts[] = {
-    "SELECT 'task ' || task_id || ' went ' || sure || ' times to a person, and perhaps ' || maybe "
-    "|| "
-    "' times more; alerts: ' || " ALERTS_OF
-    " FROM (SELECT task_id, sum(event <> 'pending_manual') AS sure, sum(event = 'pending_manual') "
-    "AS maybe FROM task_log WHERE event IN ('failed_last', 'unknown_last', 'needs_person', "
-    "'worker_lost', 'pending_manual') GROUP BY task_id) m WHERE " ALERTS_OF
-    " NOT BETWEEN sure AND sure + maybe",
+    "SELECT 'tasks of ' || biz_type || ' went ' || sure || ' times to a person, and perhaps ' || "
+    "maybe || ' times more; alerts: ' || " ALERTS_OF
+    " FROM (SELECT t.biz_type, sum(event <> 'pending_manual') AS sure, sum(event = "
+    "'pending_manual') AS maybe FROM task_log l JOIN (SELECT id, biz_type FROM task UNION ALL "
+    "SELECT id, biz_type "
+    "FROM task_history) t ON t.id = l.task_id WHERE event IN ('failed_last', 'unknown_last', "
+    "'needs_person', 'worker_lost', 'pending_manual') GROUP BY "
+    "t.biz_type) m WHERE " ALERTS_OF " NOT BETWEEN sure AND sure + maybe",
     "SELECT 'no alert tells that task ' || task_id || ' has no handler' FROM task_log l JOIN task "
     "t "
     "ON t.id = l.task_id WHERE event = 'no_handler' AND NOT EXISTS (SELECT 1 FROM alert_event a "

@@ -287,14 +287,14 @@ bs_rc bs_store_queues(struct bs_store *s, struct bs_arena *a, struct bs_queue_ro
     return BS_OK;
 }
 
-bs_rc bs_store_alerts(struct bs_store *s, int64_t before_id, uint32_t limit, struct bs_arena *a,
+bs_rc bs_store_alerts(struct bs_store *s, const struct bs_alert_filter *f, struct bs_arena *a,
                       struct bs_alert_row **ret, uint32_t *ret_n, struct bs_err *err)
 {
-    uint32_t n = BS_MIN(limit, fake.alerts_n);
+    uint32_t n = BS_MIN(f->limit, fake.alerts_n);
 
     (void)s;
     BS_TRY(may_read(err));
-    fake.last_cursor = before_id;
+    fake.last_cursor = f->before_id;
     *ret = BS_NEW_ARRAY(a, struct bs_alert_row, n ? n : 1);
     for (uint32_t i = 0; i < n; i++)
         (*ret)[i] = (struct bs_alert_row){ .id = 1000 - i,

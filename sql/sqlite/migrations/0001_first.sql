@@ -247,9 +247,29 @@ CREATE TABLE alert_event (
     last_op INTEGER NOT NULL,
     open INTEGER NOT NULL,
     recovered_at INTEGER,
-    recovered_message TEXT
+    recovered_message TEXT,
+    unplanned INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE UNIQUE INDEX alert_event_open ON alert_event (kind, subject) WHERE open = 1;
+-- unplanned: 1 that it began, 2 that it recovered, is still to be told (planned as deliveries).
+CREATE INDEX alert_event_unplanned ON alert_event (id) WHERE unplanned > 0;
+
+-- What is told to whom. phase: 1 raised, 2 recovered; state: pending, sent, given_up.
+CREATE TABLE alert_delivery (
+    alert_id INTEGER NOT NULL,
+    phase INTEGER NOT NULL,
+    deliverer TEXT NOT NULL,
+    state TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    next_at INTEGER NOT NULL,
+    code TEXT,
+    message TEXT,
+    created_at INTEGER NOT NULL,
+    sent_at INTEGER,
+    PRIMARY KEY (alert_id, phase, deliverer)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX alert_delivery_pending ON alert_delivery (deliverer, alert_id, phase)
+    WHERE state = 'pending';
 
 CREATE TABLE audit (
     id INTEGER PRIMARY KEY,
