@@ -193,7 +193,9 @@ UPDATE task SET task_status = ?4, retry_count = ?5, crash_count = ?6, defer_coun
     not_found_count = ?8, first_not_found_at = ?9, outcome_unknown = ?10,
     manual_code = COALESCE(?11, manual_code), conclusion = ?12,
     next_execute_at = COALESCE(?13, next_execute_at), due_at = ?13, blocked_key = NULL,
-    blocked_at = NULL, idle_us = idle_us + max(?14 - COALESCE(blocked_at, ?14), 0),
+    blocked_at = NULL, fresh_at = CASE WHEN ?15 = 1 THEN ?14 ELSE fresh_at END,
+    idle_us = CASE WHEN ?15 = 1 THEN 0
+        ELSE idle_us + ?16 + max(?14 - COALESCE(blocked_at, ?14), 0) END,
     run_key = CASE WHEN ?4 = 'WAITING' THEN run_key ELSE NULL END,
     version = version + 1, updated_at = ?14
 WHERE id = ?1 AND version = ?2 AND task_status = ?3 AND task_status <> 'PROCESSING'
@@ -337,6 +339,15 @@ DELETE FROM task_log WHERE task_id IN (SELECT id FROM task_history
 
 -- name: purge_tasks
 DELETE FROM task_history WHERE id > ?1 AND id <= ?2 AND updated_at < ?3
+
+-- Spans of a queue and of the whole process in one order; they may overlap.
+-- name: stops_since
+SELECT from_at, to_at FROM queue_stop WHERE biz_type = ?1 AND to_at > ?2
+UNION ALL SELECT from_at, to_at FROM queue_stop WHERE biz_type = '' AND to_at > ?2
+ORDER BY 1
+
+-- name: task_age
+SELECT COALESCE(fresh_at, created_at), idle_us FROM task WHERE id = ?1
 
 -- name: stops_forget
 DELETE FROM queue_stop WHERE to_at < ?1

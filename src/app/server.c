@@ -89,6 +89,22 @@ static void raise_descriptors(void)
         bs_log(BS_LOG_WARN, "server.descriptors", BS_FN("errno", errno));
 }
 
+/* While the process was down no task could run: max_age leaves that out. Not knowing it makes tasks
+ * older, not wrong, so a store that does not take it yet is left to the committer. */
+static void note_downtime(struct bs_store *store, struct bs_time now)
+{
+    struct bs_op op = { .kind = BS_OP_STOPPED, .now = now }, *ops = &op;
+    struct bs_err err = { 0 };
+    bs_rc rc = bs_store_time_high(store, &op.stopped.from, &err);
+
+    op.stopped.to = now;
+    if (rc == BS_OK && op.stopped.from.us > 0 && bs_time_before(op.stopped.from, now))
+        rc = bs_store_apply(store, &ops, 1, &err);
+    if (rc != BS_OK)
+        bs_log(BS_LOG_WARN, "store.downtime_not_noted", BS_FZ("rc", bs_rc_name(rc)),
+               BS_FZ("message", err.msg));
+}
+
 static bs_rc start_store(struct bs_server *s, struct bs_err *err)
 {
     const struct bs_config *c = bs_server_config(s);
@@ -105,6 +121,7 @@ static bs_rc start_store(struct bs_server *s, struct bs_err *err)
 
     BS_TRY(bs_folder_of(c->store_path, err));
     BS_TRY(bs_store_open(&o, &committer.store, err));
+    note_downtime(committer.store, bs_now(s->clock));
     if (bs_committer_new(&committer, &s->committer, err) != BS_OK) {
         bs_store_close(committer.store);
         return err->rc;

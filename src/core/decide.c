@@ -147,7 +147,27 @@ static void count(struct bs_settlement *s, const struct bs_task *t, const struct
 
 /* ---- the ways out of PROCESSING */
 
-static void budget_spent(struct bs_settlement *s)
+static bool too_old(const struct bs_task *t, const struct bs_policy *p)
+{
+    return p->max_age.us > 0 && t->age.us >= p->max_age.us;
+}
+
+/* What the budget ran out of. */
+struct spent {
+    const char *manual_code, *alert_kind;
+};
+
+static bool is_spent(const struct bs_settlement *s, const struct bs_task *t,
+                     const struct bs_policy *p, struct spent *ret)
+{
+    bool tries = s->retry_count >= t->max_retry_count;
+
+    *ret = tries ? (struct spent){ "MAX_RETRIES", "max_retries" }
+                 : (struct spent){ "MAX_AGE", "max_age" };
+    return tries || too_old(t, p);
+}
+
+static void budget_spent(struct bs_settlement *s, struct spent of)
 {
     if (s->outcome_unknown) {
         to_person(s, BS_EV_UNKNOWN_LAST, "OUTCOME_UNKNOWN", "outcome_unknown");
@@ -158,19 +178,36 @@ static void budget_spent(struct bs_settlement *s)
     s->via_failed = true;
     s->to = bs_fsm_step(BS_FAILED, BS_EV_ESCALATE).to;
     s->fx |= bs_fsm_step(BS_FAILED, BS_EV_ESCALATE).fx;
-    s->manual_code = "MAX_RETRIES";
-    s->alert_kind = "max_retries";
+    s->manual_code = of.manual_code;
+    s->alert_kind = of.alert_kind;
+}
+
+/* The last try is made when the age ends, unless the server asked for more time. */
+static struct bs_time before_the_age_ends(struct bs_time next, const struct bs_task *t,
+                                          const struct bs_outcome *o,
+                                          const struct clock_and_luck *c)
+{
+    const struct bs_span max = c->policy->max_age;
+
+    if (max.us <= 0)
+        return next;
+    struct bs_time end = bs_time_add(c->now, BS_US(max.us - t->age.us));
+    struct bs_time wished = bs_time_add(c->now, o->has_wish ? o->wish : BS_SEC(0));
+    return bs_time_max(bs_time_min(next, end), wished);
 }
 
 static void counted(struct bs_settlement *s, const struct bs_task *t, const struct bs_outcome *o,
                     struct clock_and_luck *c)
 {
-    if (s->retry_count >= t->max_retry_count) {
-        budget_spent(s);
+    struct spent of;
+
+    if (is_spent(s, t, c->policy, &of)) {
+        budget_spent(s, of);
         return;
     }
     go(s, BS_PROCESSING, o->kind == BS_OUT_FAILED ? BS_EV_FAILED : BS_EV_UNKNOWN);
-    s->next_execute_at = after_counted((uint32_t)s->retry_count, o, c);
+    s->next_execute_at =
+        before_the_age_ends(after_counted((uint32_t)s->retry_count, o, c), t, o, c);
 }
 
 static void not_found(struct bs_settlement *s, struct clock_and_luck *c)
@@ -253,22 +290,26 @@ static void settle(struct bs_settlement *s, const struct bs_task *t, const struc
 
 /* ---- a person asked for something during the call, and it has ended without success */
 
-static void settle_pending_hold(struct bs_settlement *s, const struct bs_task *t)
+static void settle_pending_hold(struct bs_settlement *s, const struct bs_task *t,
+                                const struct bs_policy *p)
 {
+    struct spent of;
+
     /* With the budget spent, letting it go again would run it once more than allowed. */
-    if (s->retry_count < t->max_retry_count)
+    if (!is_spent(s, t, p, &of))
         to_person(s, BS_EV_PENDING_MANUAL, "HELD", NULL);
     else if (s->outcome_unknown)
         to_person(s, BS_EV_PENDING_MANUAL, "OUTCOME_UNKNOWN", "outcome_unknown");
     else
-        to_person(s, BS_EV_PENDING_MANUAL, "MAX_RETRIES", "max_retries");
+        to_person(s, BS_EV_PENDING_MANUAL, of.manual_code, of.alert_kind);
 }
 
 static void settle_pending(struct bs_settlement *s, const struct bs_task *t,
-                           const struct bs_outcome *o, enum bs_outcome_kind kind)
+                           const struct bs_outcome *o, enum bs_outcome_kind kind,
+                           const struct bs_policy *p)
 {
     if (t->pending == BS_PENDING_HOLD)
-        settle_pending_hold(s, t);
+        settle_pending_hold(s, t, p);
     else if (kind == BS_OUT_MANUAL)
         to_person(s, BS_EV_PENDING_MANUAL, bs_manual_code(o), "manual");
     else if (s->outcome_unknown)
@@ -298,7 +339,7 @@ struct bs_settlement bs_decide_finish(const struct bs_task *t, const struct bs_o
     s.pending = BS_PENDING_NONE;
     count(&s, t, o, kind, now);
     if (t->pending != BS_PENDING_NONE && !is_success(kind))
-        settle_pending(&s, t, o, kind);
+        settle_pending(&s, t, o, kind, p);
     else
         settle(&s, t, o, kind, &c);
     if (t->pending != BS_PENDING_NONE && is_success(kind))

@@ -21,7 +21,8 @@ struct bs_settlement {
     const char *alert_kind;  /* static; NULL: no alert                                          */
 };
 
-/* The end of an execution of a task that is PROCESSING. `seed` feeds the jitter. */
+/* The end of an execution of a task that is PROCESSING. `seed` feeds the jitter; t->age counts
+ * where the policy has a max_age. */
 struct bs_settlement bs_decide_finish(const struct bs_task *t, const struct bs_outcome *o,
                                       const struct bs_policy *p, struct bs_time now, uint64_t seed);
 

@@ -112,6 +112,10 @@ struct bs_task {
     struct bs_time locked_at, locked_until;
     int64_t lease_token; /* fencing token: only grows, kept after the lease */
 
+    /* How long it could have run by now; counted by the store for a decision under max_age, else 0.
+     */
+    struct bs_span age;
+
     int64_t version;          /* +1 per transition */
     struct bs_str created_by; /* token or operator name */
     struct bs_time created_at, updated_at;

@@ -105,16 +105,25 @@ static bs_rc pend(struct bs_store *s, const struct bs_op *op, const struct bs_ta
                bs_i64(op->now.us));
 }
 
+/* Time in the hands of a person is not the task's age. */
+static int64_t held_us(const struct bs_op *op, const struct bs_task *t)
+{
+    return op->act.action == BS_ACT_UNHOLD ? BS_MAX(op->now.us - t->updated_at.us, 0) : 0;
+}
+
 static bs_rc change(struct bs_store *s, const struct bs_op *op, const struct bs_task *t,
-                    const struct bs_task *n, const char *manual_code, int64_t *ret_changes,
+                    const struct bs_task *n, const struct bs_settlement *d, int64_t *ret_changes,
                     struct bs_err *err)
 {
+    bool fresh = (d->fx & BS_FX_FRESH_BUDGET) != 0;
+
     return RUN(s, BS_SQL_TASK_ACT, ret_changes, err, bs_i64(t->id), bs_i64(t->version),
                textz(bs_state_name(t->state)), textz(bs_state_name(n->state)),
                bs_i64(n->retry_count), bs_i64(n->crash_count), bs_i64(n->defer_count),
                bs_i64(n->not_found_count), time_or_null(n->first_not_found_at),
-               bs_i64(n->outcome_unknown), textz(manual_code), bs_text_or_null(n->conclusion),
-               waits(n->state) ? bs_i64(n->due_at.us) : bs_null(), bs_i64(op->now.us));
+               bs_i64(n->outcome_unknown), textz(d->manual_code), bs_text_or_null(n->conclusion),
+               waits(n->state) ? bs_i64(n->due_at.us) : bs_null(), bs_i64(op->now.us),
+               bs_i64(fresh), bs_i64(held_us(op, t)));
 }
 
 static bs_rc log_act(struct bs_store *s, const struct bs_op *op, const struct bs_task *t,
@@ -172,7 +181,7 @@ static bs_rc act_write(struct bs_store *s, struct bs_op *op, const struct bs_tas
         n.due_at = BS_TIME_NONE;
         BS_TRY(pend(s, op, t, &n, &changes, err));
     } else {
-        BS_TRY(change(s, op, t, &n, d->manual_code, &changes, err));
+        BS_TRY(change(s, op, t, &n, d, &changes, err));
     }
     if (changes == 0)
         return bs_fail(err, BS_E_CORRUPT, "task %lld cannot be changed", (long long)t->id);

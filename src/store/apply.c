@@ -157,6 +157,7 @@ static bs_rc try_once(struct bs_store *s, struct bs_op *const *ops, uint32_t n, 
     BS_TRY(make_order(s, ops, n, err));
     struct bs_hints before = s->hints;
     bs_rc rc = in_transaction(s, n, err);
+    stops_forget(s);
 
     if (rc == BS_OK)
         return BS_OK;

@@ -190,10 +190,28 @@ static bs_rc finished_before(struct bs_store *s, struct bs_op *op, bool *ret_sam
         !bs_str_eq(row.code, f->outcome.code))
         return BS_OK;
     as_then.pending = row.pending;
+    as_then.age = BS_US(0);
     f->ret_settled = bs_decide_finish(&as_then, &f->outcome, f->policy, row.at, f->seed);
+    if (f->ret_settled.to != row.to) { /* then its age was spent */
+        as_then.age = f->policy->max_age;
+        f->ret_settled = bs_decide_finish(&as_then, &f->outcome, f->policy, row.at, f->seed);
+    }
     f->ret_settled.next_execute_at = row.next_at.us ? row.next_at : f->ret_settled.next_execute_at;
     *ret_same = true;
     return BS_OK;
+}
+
+/* Only a failure or an unknown outcome asks how old the task is. */
+static bs_rc count_age(struct bs_store *s, const struct bs_op *op, struct bs_task *t,
+                       struct bs_err *err)
+{
+    const struct bs_op_finish *f = &op->finish;
+
+    t->age = BS_US(0);
+    if (f->policy->max_age.us <= 0 ||
+        (f->outcome.kind != BS_OUT_FAILED && f->outcome.kind != BS_OUT_UNKNOWN))
+        return BS_OK;
+    return age_of(s, t, op->now, &t->age, err);
 }
 
 /* The snapshot's guard did not hold: the row tells why. */
@@ -215,6 +233,7 @@ static bs_rc finish_by_row(struct bs_store *s, struct bs_op *op, struct bs_err *
         BS_TRY(finished_before(s, op, &same, err));
         return same ? BS_OK : stale(s, op, &t, err);
     }
+    BS_TRY(count_age(s, op, &t, err));
     f->ret_settled = bs_decide_finish(&t, &f->outcome, f->policy, op->now, f->seed);
     const struct settle w = { .task = &t,
                               .decided = &f->ret_settled,
@@ -249,6 +268,7 @@ bs_rc finish_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err)
     t.pending = BS_PENDING_NONE;
     if (BS_PLANT(NO_TOKEN_CHECK))
         BS_TRY(without_fence(s, op, &t, err));
+    BS_TRY(count_age(s, op, &t, err));
     f->ret_settled = bs_decide_finish(&t, &f->outcome, f->policy, op->now, f->seed);
     const struct settle w = {
         .task = &t, .decided = &f->ret_settled, .outcome = &f->outcome, .node = f->node

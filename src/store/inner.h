@@ -25,6 +25,22 @@ struct stats {
 
 enum { INSERT_ROWS = 16, INSERT_COLS = 27, PAYLOAD_COLS = 4 };
 
+/* ---- spans in which a queue could not run, as one transaction sees them ---- */
+
+enum { STOPS_QUEUES = 8 };
+
+struct stop_span {
+    struct bs_time from, to;
+};
+
+struct stops {
+    char biz_type[33];
+    bool loaded;
+    struct bs_time since;    /* what ended before is left out */
+    struct stop_span *items; /* in the order of time, without overlaps; in stops_memory */
+    uint32_t n;
+};
+
 /* An operation and where it stood, so that sorting by a key keeps the order of equals. */
 struct order {
     struct bs_op *op;
@@ -46,6 +62,9 @@ struct bs_store {
     struct bs_val task_args[INSERT_ROWS * INSERT_COLS];
     struct bs_val payload_args[INSERT_ROWS * PAYLOAD_COLS];
     uint32_t task_rows, payload_rows;
+    struct stops stops[STOPS_QUEUES];
+    uint32_t stops_next; /* which of them gives way to another queue */
+    struct bs_arena stops_memory;
     struct bs_arena scratch; /* rows read by one operation; emptied after it */
 #ifdef BS_PLANTED
     void (*before_commit)(void *ctx); /* planted bug ACK_BEFORE_COMMIT */
@@ -197,6 +216,13 @@ BS_NODISCARD bs_rc stopped_apply(struct bs_store *s, struct bs_op *op, struct bs
 BS_NODISCARD bs_rc archive_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
 BS_NODISCARD bs_rc purge_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err);
 void claim_forget(struct bs_op *op);
+
+/* How long the task could have run since it was made, or since its last fresh budget: not while it
+ * was blocked or held, its queue stopped, the process down. */
+BS_NODISCARD bs_rc age_of(struct bs_store *s, const struct bs_task *t, struct bs_time now,
+                          struct bs_span *ret, struct bs_err *err);
+/* At the end of a transaction, and when a span comes. */
+void stops_forget(struct bs_store *s);
 
 /* A guarded change of a task that is leased: state, counters, keys of the lease, figures, log row,
  * alert, those it blocked. `t` is the task as it was; *ret_done false: the guard did not hold, and

@@ -31,7 +31,7 @@ static bs_rc park(struct bs_store *s, struct bs_op *op, const struct bs_task *t,
                bs_i64(t->retry_count), bs_i64(t->crash_count), bs_i64(t->defer_count),
                bs_i64(t->not_found_count), time_or_null(t->first_not_found_at),
                bs_i64(t->outcome_unknown), bs_text(BS_STR("NO_HANDLER")), bs_null(), bs_null(),
-               bs_i64(op->now.us)));
+               bs_i64(op->now.us), bs_i64(0), bs_i64(0)));
     if (changes == 0)
         return bs_fail(err, BS_E_CORRUPT, "task %lld cannot be parked", (long long)t->id);
     BS_TRY(stat_move(s, t, step.to, t->outcome_unknown, err));

@@ -245,6 +245,7 @@ void bs_store_close(struct bs_store *s)
     if (s->lock_fd >= 0)
         close(s->lock_fd);
     free(s->lock_path);
+    stops_forget(s);
     bs_arena_free(&s->scratch);
     free(s->order);
     s->magic = 0;

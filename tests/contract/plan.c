@@ -53,6 +53,8 @@ static const struct hot {
     { BS_SQL_PURGE_PAYLOADS, "SEARCH task_payload USING INTEGER PRIMARY KEY (rowid=?)" },
     { BS_SQL_PURGE_LOGS, "SEARCH task_log USING PRIMARY KEY (task_id=?)" },
     { BS_SQL_PURGE_TASKS, "USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)" },
+    { BS_SQL_TASK_AGE, "USING INTEGER PRIMARY KEY (rowid=?)" },
+    { BS_SQL_STOPS_SINCE, "USING PRIMARY KEY (biz_type=?)", "MERGE (UNION ALL)" },
     { BS_SQL_ALERT_AGAIN, "alert_event_open (kind=? AND subject=?" },
     { BS_SQL_ALERT_CLEAR, "alert_event_open (kind=? AND subject=?" },
     { BS_SQL_DELIVERY_DUE, "INDEX alert_delivery_pending (deliverer=?)" },

@@ -108,6 +108,7 @@ int run_people_cases(void);
 int run_queue_cases(void);
 int run_read_cases(void);
 int run_history_cases(void);
+int run_age_cases(void);
 int run_open_cases(void);
 int run_fault_cases(void);
 int run_committer_cases(void);

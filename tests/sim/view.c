@@ -389,7 +389,7 @@ static void check_deeds(struct sim *w)
 
 #define ALERTS_OF                                                                                  \
     "coalesce((SELECT sum(count) FROM alert_event a WHERE a.biz_type = m.biz_type AND a.kind IN "  \
-    "('max_retries', 'outcome_unknown', 'worker_lost', 'manual')), 0)"
+    "('max_retries', 'max_age', 'outcome_unknown', 'worker_lost', 'manual')), 0)"
 
 /* A move that alerts is counted in its queue's alert of its kind, as often as it happened. A
  * waiting request that ends in MANUAL alerts too, unless it was a hold. */

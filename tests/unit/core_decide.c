@@ -447,6 +447,81 @@ static void no_decision_leaves_the_table(void **state)
     }
 }
 
+/* ---- max_age */
+
+static void the_age_ends_the_budget_of_failures_and_unknown_outcomes_only(void **state)
+{
+    static const struct {
+        int64_t age_s;
+        int32_t retry_count;
+        enum bs_outcome_kind kind;
+        const char *manual_code, *alert;
+        enum bs_state to;
+    } rows[] = {
+        { 3599, 1, BS_OUT_FAILED, "", "", BS_RETRY },
+        { 3600, 1, BS_OUT_FAILED, "MAX_AGE", "max_age", BS_MANUAL },
+        { 99999, 1, BS_OUT_FAILED, "MAX_AGE", "max_age", BS_MANUAL },
+        { 3600, 9, BS_OUT_FAILED, "MAX_RETRIES", "max_retries", BS_MANUAL },
+        { 3599, 1, BS_OUT_UNKNOWN, "", "", BS_RETRY },
+        { 3600, 1, BS_OUT_UNKNOWN, "OUTCOME_UNKNOWN", "outcome_unknown", BS_MANUAL },
+        { 99999, 1, BS_OUT_SUCCESS, "", "", BS_SUCCESS },
+        { 99999, 1, BS_OUT_NOT_PROCESSED, "", "", BS_RETRY },
+        { 99999, 1, BS_OUT_SENT, "", "", BS_WAITING },
+    };
+    struct bs_policy p = *usual;
+
+    (void)state;
+    p.max_age = BS_SEC(3600);
+    for (size_t i = 0; i < BS_COUNT(rows); i++) {
+        struct bs_task t = running_task();
+        struct bs_outcome o = out(rows[i].kind, "X");
+
+        t.retry_count = rows[i].retry_count;
+        t.age = BS_SEC(rows[i].age_s);
+        struct bs_settlement s = bs_decide_finish(&t, &o, &p, NOW, 1);
+        assert_int_equal(s.to, rows[i].to);
+        assert_word(s.manual_code, rows[i].manual_code);
+        assert_word(s.alert_kind, rows[i].alert);
+    }
+}
+
+static void the_last_try_is_at_the_end_of_the_age_but_not_before_the_server_wants_it(void **state)
+{
+    static const struct bs_span delay = { 600000000 };
+    struct bs_policy p = { .max_age = BS_SEC(3600),
+                           .backoff = { .delays = &delay, .delays_n = 1 } };
+    struct bs_task t = running_task();
+    struct bs_outcome o = out(BS_OUT_FAILED, "HTTP_503");
+
+    (void)state;
+    t.age = BS_SEC(3000);
+    assert_int_equal(bs_decide_finish(&t, &o, &p, NOW, 1).next_execute_at.us, NOW.us + 600000000);
+    t.age = BS_SEC(3500);
+    assert_int_equal(bs_decide_finish(&t, &o, &p, NOW, 1).next_execute_at.us, NOW.us + 100000000);
+    o.has_wish = true;
+    o.wish = BS_SEC(300);
+    assert_int_equal(bs_decide_finish(&t, &o, &p, NOW, 1).next_execute_at.us, NOW.us + 300000000);
+    o.wish = BS_SEC(50);
+    assert_int_equal(bs_decide_finish(&t, &o, &p, NOW, 1).next_execute_at.us, NOW.us + 100000000);
+    o.wish_may_shorten = true;
+    assert_int_equal(bs_decide_finish(&t, &o, &p, NOW, 1).next_execute_at.us, NOW.us + 50000000);
+}
+
+static void a_hold_that_waited_for_the_end_of_the_age_is_no_hold_any_more(void **state)
+{
+    struct bs_policy p = *usual;
+    struct bs_task t = running_task();
+    struct bs_outcome o = out(BS_OUT_FAILED, "HTTP_503");
+
+    (void)state;
+    p.max_age = BS_SEC(3600);
+    t.pending = BS_PENDING_HOLD;
+    t.age = BS_SEC(3599);
+    assert_word(bs_decide_finish(&t, &o, &p, NOW, 1).manual_code, "HELD");
+    t.age = BS_SEC(3600);
+    assert_word(bs_decide_finish(&t, &o, &p, NOW, 1).manual_code, "MAX_AGE");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +539,9 @@ int main(void)
         cmocka_unit_test(the_manual_code_is_ours_and_the_handlers_words_are_not_it),
         cmocka_unit_test(what_stands_in_the_way_of_every_task_raises_an_alert),
         cmocka_unit_test(no_decision_leaves_the_table),
+        cmocka_unit_test(the_age_ends_the_budget_of_failures_and_unknown_outcomes_only),
+        cmocka_unit_test(the_last_try_is_at_the_end_of_the_age_but_not_before_the_server_wants_it),
+        cmocka_unit_test(a_hold_that_waited_for_the_end_of_the_age_is_no_hold_any_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
