@@ -189,7 +189,7 @@ void bs_token_make(char ret_text[BS_TOKEN_TEXT + 1], struct bs_sha256 *ret_hash)
     struct bs_str text = { ret_text, BS_TOKEN_TEXT };
 
     bs_entropy(raw, sizeof(raw));
-    memcpy(ret_text, "bst_", 4);
+    memcpy(ret_text, BS_TOKEN_MARK, BS_TOKEN_MARK_BYTES);
     for (size_t i = 0; i < sizeof(raw); i++) {
         ret_text[4 + 2 * i] = digits[raw[i] >> 4];
         ret_text[5 + 2 * i] = digits[raw[i] & 15];

@@ -1,7 +1,7 @@
-/* Hides card numbers and telephone numbers in text that people may read. */
+/* Hides card numbers, telephone numbers and our own tokens in text that people may read. */
 #include "base/text.h"
 
-enum { CARD_MIN = 12, CARD_MAX = 19, PHONE = 11 };
+enum { CARD_MIN = 12, CARD_MAX = 19, PHONE = 11, TOKEN_MIN = 20 };
 
 static bool is_digit(char c)
 {
@@ -34,9 +34,13 @@ struct run {
     bool card;
 };
 
-static bool is_separator(struct bs_str s, size_t i)
+/* group: digits just before it. Dots also stand in addresses, versions and fractions, whose groups
+ * are rarely those of a card: four digits, or the six in the middle of 4-6-5. */
+static bool is_separator(struct bs_str s, size_t i, size_t group)
 {
-    return (s.p[i] == ' ' || s.p[i] == '-') && is_digit(s.p[i - 1]);
+    if (s.p[i] == '.')
+        return group == 4 || group == 6;
+    return (s.p[i] == ' ' || s.p[i] == '-') && group > 0;
 }
 
 /* What begins at s, which follows no digit. Both kinds may be written in groups, so a run may end
@@ -49,7 +53,7 @@ static struct run find_run(struct bs_str s)
     size_t n = 0;
     size_t group = 0; /* digits before the group that is being read */
 
-    for (size_t i = 0; i < s.n && (is_digit(s.p[i]) || is_separator(s, i)); i++) {
+    for (size_t i = 0; i < s.n && (is_digit(s.p[i]) || is_separator(s, i, n - group)); i++) {
         if (!is_digit(s.p[i])) {
             group = n;
             continue;
@@ -81,26 +85,50 @@ static void add_masked(struct bs_buf *out, struct bs_str s, size_t first, size_t
     }
 }
 
+static bool is_token_byte(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The bytes of an own token that s begins with, whole or cut; 0: it begins with none. */
+static size_t token_at(struct bs_str s)
+{
+    size_t n = BS_TOKEN_MARK_BYTES;
+
+    if (s.n < TOKEN_MIN || memcmp(s.p, BS_TOKEN_MARK, n) != 0)
+        return 0;
+    while (n < s.n && is_token_byte(s.p[n]))
+        n++;
+    return n >= TOKEN_MIN ? n : 0;
+}
+
+/* Writes what begins at s, hidden where it must be; gives the bytes of s that are done. */
+static size_t add_next(struct bs_buf *out, struct bs_str s)
+{
+    size_t token = token_at(s);
+    size_t n = 1;
+
+    if (token > 0) {
+        bs_buf_addz(out, BS_TOKEN_MARK "***");
+        return token;
+    }
+    if (is_digit(s.p[0])) {
+        struct run run = find_run(s);
+
+        if (run.bytes > 0) {
+            add_masked(out, (struct bs_str){ s.p, run.bytes }, run.card ? 7 : 4,
+                       run.card ? run.digits - 4 : 8);
+            return run.bytes;
+        }
+        while (n < s.n && is_digit(s.p[n]))
+            n++;
+    }
+    bs_buf_add(out, (struct bs_str){ s.p, n });
+    return n;
+}
+
 void bs_text_mask(struct bs_buf *out, struct bs_str s)
 {
-    size_t shown = 0; /* everything before it is in out */
-
-    for (size_t i = 0; i < s.n;) {
-        if (!is_digit(s.p[i])) {
-            i++;
-            continue;
-        }
-        struct run run = find_run((struct bs_str){ s.p + i, s.n - i });
-        if (run.bytes > 0) {
-            bs_buf_add(out, (struct bs_str){ s.p + shown, i - shown });
-            add_masked(out, (struct bs_str){ s.p + i, run.bytes }, run.card ? 7 : 4,
-                       run.card ? run.digits - 4 : 8);
-            i += run.bytes;
-            shown = i;
-            continue;
-        }
-        while (i < s.n && is_digit(s.p[i]))
-            i++;
-    }
-    bs_buf_add(out, (struct bs_str){ s.p + shown, s.n - shown });
+    for (size_t i = 0; i < s.n;)
+        i += add_next(out, (struct bs_str){ s.p + i, s.n - i });
 }

@@ -21,9 +21,13 @@ struct bs_str bs_text_clean(struct bs_arena *a, struct bs_str raw, size_t max);
 bool bs_i64_parse(struct bs_str s, int64_t *ret);
 /* Decimal text of v, at the end of room. */
 struct bs_str bs_i64_text(char room[24], int64_t v);
-/* For logs: hides card-like runs (12–19 digits that pass Luhn, blanks and dashes between allowed;
- * all but the first 6 and last 4 become *) and phone-like runs (11 digits that begin with 1[3-9];
- * the middle 4–8 become *). */
+/* What an own token begins with. */
+#define BS_TOKEN_MARK "bst_"
+#define BS_TOKEN_MARK_BYTES (sizeof(BS_TOKEN_MARK) - 1)
+/* For logs: hides card-like runs (12–19 digits that pass Luhn, blanks, dashes and, after groups of
+ * 4 or 6, dots between allowed; all but the first 6 and last 4 become *), phone-like runs (11
+ * digits that begin with 1[3-9]; the middle 4–8 become *) and own tokens, whole or cut, of 20 bytes
+ * and more (all but the mark become ***). */
 void bs_text_mask(struct bs_buf *out, struct bs_str s);
 /* Levenshtein distance, for "did you mean"; both at most 64 bytes, else 64. */
 uint32_t bs_text_distance(struct bs_str a, struct bs_str b);

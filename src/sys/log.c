@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 enum { LINE_MAX_BYTES = 8192, TAIL_BYTES = 16, VALUE_MAX_BYTES = 2048 };
+/* More than the longest text that is hidden: what a cut would leave half is seen whole. */
+enum { HIDDEN_MAX_BYTES = 128 };
 enum form { BY_TERMINAL, JSON, READABLE };
 
 static _Atomic int out_fd = 2;
@@ -105,24 +107,37 @@ static bool is_own_id(const char *name)
     return bs_str_is(s, "task_no") || bs_str_is(s, "parent_task_no");
 }
 
+/* Bytes that are no text stay where nothing is cut: the writer shows them. */
+static struct bs_str cut(struct bs_str s, size_t max)
+{
+    return s.n > max ? bs_utf8_cut(s, max) : s;
+}
+
+static void add_cut(struct bs_buf *line, struct bs_str whole, bool more, bool json)
+{
+    BS_CLEANUP(bs_buf_free) struct bs_buf marked = { .max = VALUE_MAX_BYTES + 8 };
+    struct bs_str text = cut(whole, VALUE_MAX_BYTES);
+
+    bs_buf_add(&marked, text);
+    if (more || text.n < whole.n)
+        bs_buf_addz(&marked, "\xe2\x80\xa6");
+    add_text(line, bs_buf_str(&marked), json);
+}
+
 static void add_value(struct bs_buf *line, const struct bs_log_field *f, bool json)
 {
-    BS_CLEANUP(bs_buf_free) struct bs_buf masked = { .max = VALUE_MAX_BYTES + 8 };
-    struct bs_str text = f->text;
+    BS_CLEANUP(bs_buf_free) struct bs_buf masked = { .max = VALUE_MAX_BYTES + HIDDEN_MAX_BYTES };
 
-    if (!text.p) {
+    if (!f->text.p) {
         bs_buf_add_i64(line, f->number);
         return;
     }
-    if (text.n > VALUE_MAX_BYTES)
-        text = bs_utf8_cut(text, VALUE_MAX_BYTES);
+    struct bs_str text = cut(f->text, VALUE_MAX_BYTES + HIDDEN_MAX_BYTES);
     if (is_own_id(f->key))
         bs_buf_add(&masked, text);
     else
         bs_text_mask(&masked, text);
-    if (text.n < f->text.n)
-        bs_buf_addz(&masked, "\xe2\x80\xa6");
-    add_text(line, bs_buf_str(&masked), json);
+    add_cut(line, bs_buf_str(&masked), text.n < f->text.n, json);
 }
 
 /* A field that does not fit is left out whole, so that the line stays readable for a program. */

@@ -1,6 +1,6 @@
 /* One event, one line: JSON when the output is no terminal, event=… otherwise. Secrets never get
- * here; card-like and phone-like digits are masked in every text value. Thread-safe; a line is one
- * write. */
+ * here; card-like and phone-like digits and own tokens are masked in every text value. Thread-safe;
+ * a line is one write. */
 #pragma once
 
 #include "base/base.h"

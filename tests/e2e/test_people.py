@@ -306,19 +306,44 @@ def metrics_figures_and_health_tell_the_truth():
 
 
 def logs_are_json_lines_and_keep_secrets_cards_and_phones():
-    """Canaries: none of these is found in the log, the metrics or any reply."""
+    """Canaries: the secret and the tokens are in no log line, figure or reply; a card and a telephone only where their owner gave them."""
     with Shop(secret=SECRET) as shop, Server(queue(shop, max_retry_count=2)) as server:
-        client = server.client()
-        shop.behave("order-1", "status:500")
-        no = accepted(client, submission(order_no="4111111111111111", payload={"card": "4111111111111111", "phone": "13812345678"}))
+        client, replies = server.client(), []
+
+        def post(path, body):
+            replies.append(client.post(path, body))
+            return replies[-1]
+
+        def get(path):
+            replies.append(client.get(path))
+            return replies[-1]
+
         shop.behave("4111111111111111", "status:500")
-        until(client, no, "MANUAL", "SUCCESS")
+        no = post("/v1/tasks", submission(order_no="4111111111111111", payload={"card": "4111111111111111", "phone": "13812345678"})).json["task_no"]
+        until(client, no, "MANUAL")
+        spoken = server.token("viewer")  # somebody pastes a token where a number belongs
+        for path, status in ((f"/v1/tasks/{spoken}", 404), (f"/v1/tasks/bst%5F{spoken[4:]}", 404), (f"/v1/tasks?order={spoken}", 400),
+                             ("/v1/tasks/4111.1111.1111.1111", 404)):
+            equal(get(path).status, status, path)
+        equal(post(f"/v1/tokens/{spoken}/revoke", {}).status, 404)
+        equal(post(f"/v1/tasks/{no}/retry", {"reason": f"13812345678 used {spoken}"}).status, 200)
+        equal(post("/v1/queues/PAY_CALLBACK/pause", {"reason": f"card 4111-1111-1111-1111, {spoken}"}).status, 200)
+        equal(post("/v1/tasks", submission("x", **{spoken: 1})).status, 422)
+        shown = [get(path) for path in (f"/v1/tasks/{no}", f"/v1/tasks/{no}/log", "/v1/tasks", "/v1/alerts", "/v1/stats", "/v1/tokens", "/v1/queues",
+                                        "/v1/version", "/healthz", "/readyz", "/metrics")]
+        equal({r.status for r in shown}, {200})
+        metrics = shown[-1].raw.decode()
         server.stop()
         lines = server.log().splitlines()
         for line in lines:
             assert {"ts", "level", "event"} <= set(json.loads(line)), line
-        for canary in (SECRET, client.token, "4111111111111111", "13812345678"):
+        for canary in (SECRET, client.token, spoken, spoken[4:], "4111111111111111", "4111.1111.1111.1111", "4111-1111-1111-1111", "13812345678"):
             assert canary not in server.log(), f"{canary[:6]}… is in the log"
+            assert canary not in metrics, f"{canary[:6]}… is in the metrics"
+        for canary in (SECRET, client.token):
+            for reply in replies:
+                assert canary.encode() not in reply.raw, f"{canary[:6]}… is in {reply.raw[:300]}"
+        assert server.log().count("bst_***") >= 5, "the lines are there, without the token"
         settled = [json.loads(l) for l in lines if '"task.settled"' in l]
         assert settled and {"task_no", "order_no", "request_id", "attempt", "from", "to"} <= set(settled[0]), settled[:1]
 

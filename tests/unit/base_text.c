@@ -246,6 +246,8 @@ static void card_numbers_are_hidden(void **state)
     assert_masked("card 4111111111111111.", "card 411111******1111.");
     assert_masked("4111 1111 1111 1111", "4111 11** **** 1111");
     assert_masked("4111-1111-1111-1111", "4111-11**-****-1111");
+    assert_masked("4111.1111.1111.1111", "4111.11**.****.1111");
+    assert_masked("paid with 3782.822463.10005.", "paid with 3782.82****.*0005.");
     assert_masked("x4111111111111111y", "x411111******1111y");
     assert_masked("6222020000000000000", "622202*********0000");
     assert_masked("378282246310005", "378282*****0005");
@@ -263,7 +265,15 @@ static void other_numbers_are_left_alone(void **state)
         "79927398713",
         "41111111111111111111111111111111",
         "4111  1111 1111 1111",
-        "4111.1111.1111.1111",
+        "4111.1111.1111.1112",
+        "4111..1111.1111.1111",
+        "41111.11111.111111",
+        "1796054627.000003",
+        "192.168.100.205",
+        "bst_",
+        "bst_f05848f0681dcc5",
+        "bst-f05848f0681dcc50f4414542683d5e57",
+        "bst_f05848f0-681dcc50f4414542683d5e57",
         "2026-11-30T16:03:47.000000Z",
         "10000000000",
         "12345678901",
@@ -287,6 +297,21 @@ static void telephone_numbers_are_hidden(void **state)
     assert_masked("+86 13812345678", "+86 138*****678");
     assert_masked("+86-137-1234-5678", "+86-137-****-*678");
     assert_masked("13812345678 13912345678", "138*****678 139*****678");
+}
+
+#define TOKEN "bst_f05848f0681dcc50f4414542683d5e570367ef0d21c64478e8fa996b697b146b"
+
+static void own_tokens_are_hidden_whole_or_cut(void **state)
+{
+    (void)state;
+    assert_masked(TOKEN, "bst_***");
+    assert_masked("/v1/tokens/" TOKEN "/revoke", "/v1/tokens/bst_***/revoke");
+    assert_masked("gave " TOKEN ", not \"" TOKEN "\"", "gave bst_***, not \"bst_***\"");
+    assert_masked("bst_f05848f0681dcc50", "bst_***");
+    assert_masked("bst_F05848F0681DCC50f4414542", "bst_***");
+    assert_masked("xbst_bst_f05848f0681dcc50f4", "xbst_bst_***");
+    assert_masked("4111111111111111" TOKEN "13812345678", "411111******1111bst_***");
+    assert_masked(TOKEN " 13812345678", "bst_*** 138*****678");
 }
 
 static void the_distance_counts_edits(void **state)
@@ -388,6 +413,7 @@ int main(void)
         cmocka_unit_test(card_numbers_are_hidden),
         cmocka_unit_test(other_numbers_are_left_alone),
         cmocka_unit_test(telephone_numbers_are_hidden),
+        cmocka_unit_test(own_tokens_are_hidden_whole_or_cut),
         cmocka_unit_test(the_distance_counts_edits),
         cmocka_unit_test(base64_knows_the_vectors_of_rfc_4648),
         cmocka_unit_test(base64_is_strict),

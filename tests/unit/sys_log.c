@@ -96,6 +96,40 @@ static void cards_and_telephones_are_hidden_but_not_our_own_ids(void **state)
                         "parent_task_no=4111111111111111 n=4111111111111111\n");
 }
 
+#define TOKEN "bst_f05848f0681dcc50f4414542683d5e570367ef0d21c64478e8fa996b697b146b"
+
+static void own_tokens_are_hidden_in_every_value(void **state)
+{
+    (void)state;
+    bs_log_setup(ends[1], JSON, BS_LOG_INFO);
+    bs_log(BS_LOG_INFO, "e", BS_FZ("path", "/v1/tasks/" TOKEN), BS_FZ("reason", TOKEN),
+           BS_FZ("message", "no token " TOKEN " here"));
+    assert_string_equal(after_time("{\"ts\":\""),
+                        "\",\"level\":\"info\",\"event\":\"e\",\"path\":\"/v1/tasks/bst_***\","
+                        "\"reason\":\"bst_***\",\"message\":\"no token bst_*** here\"}\n");
+}
+
+/* Half of a secret is hidden like the whole. */
+static void what_is_hidden_is_hidden_before_the_cut(void **state)
+{
+    static const char *const secrets[] = { TOKEN, "4111111111111111", "13812345678" };
+    static char big[4096];
+
+    (void)state;
+    bs_log_setup(ends[1], READABLE, BS_LOG_INFO);
+    for (size_t i = 0; i < BS_COUNT(secrets); i++) {
+        size_t n = strlen(secrets[i]);
+
+        memset(big, 'x', sizeof(big));
+        memcpy(big + 2048 - n + 1, secrets[i], n);
+        bs_log(BS_LOG_INFO, "e", BS_F("big", ((struct bs_str){ big, sizeof(big) })));
+        assert_null(strstr(written(), "f05848f0681dcc50"));
+        assert_null(strstr(line, "4111111111"));
+        assert_null(strstr(line, "1381234"));
+        assert_non_null(strstr(line, "\xe2\x80\xa6\"\n"));
+    }
+}
+
 static void levels_below_the_least_are_silent(void **state)
 {
     (void)state;
@@ -202,6 +236,8 @@ int main(void)
         cmocka_unit_test(a_readable_line_quotes_only_where_it_must),
         cmocka_unit_test(json_values_are_escaped),
         cmocka_unit_test(cards_and_telephones_are_hidden_but_not_our_own_ids),
+        cmocka_unit_test(own_tokens_are_hidden_in_every_value),
+        cmocka_unit_test(what_is_hidden_is_hidden_before_the_cut),
         cmocka_unit_test(levels_below_the_least_are_silent),
         cmocka_unit_test(a_pipe_is_no_terminal_and_gets_json),
         cmocka_unit_test(a_long_value_is_cut_and_marked),
