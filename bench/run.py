@@ -158,7 +158,7 @@ def drain(bench, tasks=100_000):
 
 
 def done(server):
-    return sum(int(i["count"]) for i in server.api("/v1/stats")["items"] if i["task_status"] == "SUCCESS")
+    return sum(i["counts"]["SUCCESS"] for i in server.api("/v1/stats")["items"])
 
 
 def pickup(bench):

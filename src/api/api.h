@@ -2,10 +2,24 @@
  * thread; writes go to the committer, reads to the reader pool; nothing blocks here. */
 #pragma once
 
+#include "base/hist.h"
 #include "core/queue.h"
 #include "net/http.h"
 #include "store/committer.h"
 #include "sys/ids.h"
+
+/* What this process sees of one configured queue, beside what the store keeps. */
+struct bs_queue_live {
+    char biz_type[33];
+    uint32_t running;          /* executions in flight                                       */
+    struct bs_time held_until; /* nothing is called before; 0 or past: not held              */
+    bool breaker_open;         /* the breaker tripped; after held_until one task may try     */
+    struct bs_time since;      /* when it tripped; 0: closed                                 */
+    uint32_t openings;         /* since the start                                            */
+    char why[256];             /* of the last opening                                        */
+    const struct bs_hist *calls, *waits, *settles; /* handler calls; from due to the start; from
+                                acceptance to SUCCESS. Live as long as the process; never NULL */
+};
 
 struct bs_api_options {
     struct bs_queues_slot *queues;
@@ -19,6 +33,8 @@ struct bs_api_options {
     void (*on_pause)(void *ctx, struct bs_str biz_type, bool paused);
     /* Appends more Prometheus text (engine, process). HTTP thread. May be NULL. */
     void (*metrics)(void *ctx, struct bs_buf *out);
+    /* The configured queues, at most `max`; returns how many. Any thread. May be NULL. */
+    uint32_t (*live)(void *ctx, struct bs_queue_live *ret, uint32_t max);
     /* Whether the whole server is ready (store well, not draining). Any thread. */
     bool (*ready)(void *ctx, const char **ret_why);
     void *ctx;

@@ -144,6 +144,7 @@ enum bs_next bs_route_unhold(struct bs_call *c);
 enum bs_next bs_route_resolve(struct bs_call *c);
 enum bs_next bs_route_close(struct bs_call *c);
 enum bs_next bs_route_queues(struct bs_call *c);
+enum bs_next bs_route_queue(struct bs_call *c);
 enum bs_next bs_route_pause(struct bs_call *c);
 enum bs_next bs_route_resume(struct bs_call *c);
 enum bs_next bs_route_alerts(struct bs_call *c);

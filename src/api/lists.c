@@ -1,4 +1,4 @@
-/* What is only read: alerts, audit, figures. */
+/* What is only read: alerts, audit. */
 #include "api/call.h"
 #include "api/render.h"
 
@@ -90,28 +90,4 @@ enum bs_next bs_route_audit(struct bs_call *c)
         return BS_REPLY_NOW;
     }
     return read_page(c, read_audit);
-}
-
-static bs_rc read_stats(struct bs_call *c, struct bs_store *s, struct bs_err *err)
-{
-    struct bs_stat_row *rows = NULL;
-    uint32_t n = 0;
-
-    BS_TRY(bs_store_stats(s, &c->arena, &rows, &n, err));
-    struct bs_json *j = open_items(c);
-    if (!j)
-        return BS_E_NOMEM;
-    for (uint32_t i = 0; i < n; i++) {
-        if (bs_who_sees(&c->who, rows[i].biz_type))
-            bs_render_stat(j, &rows[i]);
-    }
-    close_items(c, j, 0);
-    return BS_OK;
-}
-
-enum bs_next bs_route_stats(struct bs_call *c)
-{
-    bs_call_wait(c);
-    bs_call_read(c, read_stats);
-    return BS_REPLY_LATER;
 }

@@ -1,9 +1,9 @@
 /* What is open to everybody: health, readiness, metrics; and the version, for any token. */
 #include "api/call.h"
-
+#include "api/metrics.h"
 #include "api/render.h"
 
-enum { TEXT_MAX_BYTES = 2 << 20, ALERT_PAGES_MAX = 5, ALERT_PAGE = 200, KINDS_MAX = 64 };
+enum { TEXT_MAX_BYTES = 32 << 20, ALERT_PAGES_MAX = 5, ALERT_PAGE = 200, KINDS_MAX = 64 };
 
 static const char metrics_type[] = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -47,76 +47,6 @@ enum bs_next bs_route_ready(struct bs_call *c)
 }
 
 /* ---- metrics ---- */
-
-/* Values of labels come from configuration and input: quote, backslash and newline are escaped. */
-static void add_label(struct bs_buf *out, const char *name, struct bs_str value)
-{
-    bs_buf_fmt(out, "%s=\"", name);
-    for (size_t i = 0; i < value.n; i++) {
-        if (value.p[i] == '"' || value.p[i] == '\\')
-            bs_buf_addc(out, '\\');
-        if (value.p[i] == '\n')
-            bs_buf_addz(out, "\\n");
-        else
-            bs_buf_addc(out, value.p[i]);
-    }
-    bs_buf_addc(out, '"');
-}
-
-static void add_stat(struct bs_buf *out, const char *metric, const struct bs_stat_row *row,
-                     int64_t value)
-{
-    bs_buf_fmt(out, "%s{", metric);
-    add_label(out, "biz_type", row->biz_type);
-    bs_buf_addc(out, ',');
-    add_label(out, "status", bs_str_of(bs_state_name(row->state)));
-    bs_buf_addc(out, ',');
-    add_label(out, "currency", row->currency);
-    bs_buf_fmt(out, "} %lld\n", (long long)value);
-}
-
-static void add_stats(struct bs_buf *out, const struct bs_stat_row *rows, uint32_t n)
-{
-    bs_buf_addz(out, "# HELP backstop_tasks Tasks by queue, status and currency.\n"
-                     "# TYPE backstop_tasks gauge\n");
-    for (uint32_t i = 0; i < n; i++)
-        add_stat(out, "backstop_tasks", &rows[i], rows[i].count);
-    bs_buf_addz(out, "# HELP backstop_task_amount Sum of their amounts in minor units.\n"
-                     "# TYPE backstop_task_amount gauge\n");
-    for (uint32_t i = 0; i < n; i++) {
-        if (rows[i].currency.n)
-            add_stat(out, "backstop_task_amount", &rows[i], rows[i].amount);
-    }
-    bs_buf_addz(out, "# HELP backstop_tasks_unknown Of them those whose outcome is not known.\n"
-                     "# TYPE backstop_tasks_unknown gauge\n");
-    for (uint32_t i = 0; i < n; i++) {
-        if (rows[i].unknown)
-            add_stat(out, "backstop_tasks_unknown", &rows[i], rows[i].unknown);
-    }
-}
-
-static void add_queue(struct bs_buf *out, const char *metric, struct bs_str biz_type, int64_t value)
-{
-    bs_buf_fmt(out, "%s{", metric);
-    add_label(out, "biz_type", biz_type);
-    bs_buf_fmt(out, "} %lld\n", (long long)value);
-}
-
-static void add_queues(struct bs_buf *out, const struct bs_queue_row *rows, uint32_t n,
-                       struct bs_time now)
-{
-    bs_buf_addz(out, "# HELP backstop_queue_paused Whether a queue is paused.\n"
-                     "# TYPE backstop_queue_paused gauge\n");
-    for (uint32_t i = 0; i < n; i++)
-        add_queue(out, "backstop_queue_paused", rows[i].biz_type, rows[i].paused);
-    bs_buf_addz(out, "# HELP backstop_oldest_due_seconds For how long the first due task waits.\n"
-                     "# TYPE backstop_oldest_due_seconds gauge\n");
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t us = rows[i].oldest_due.us ? bs_time_diff(now, rows[i].oldest_due).us : 0;
-
-        add_queue(out, "backstop_oldest_due_seconds", rows[i].biz_type, us > 0 ? us / 1000000 : 0);
-    }
-}
 
 /* The newest thousand alerts by kind: enough to see what rises, and bounded. */
 struct kinds {
@@ -163,7 +93,7 @@ static bs_rc add_alerts(struct bs_call *c, struct bs_store *s, struct bs_buf *ou
                      "# TYPE backstop_alerts gauge\n");
     for (uint32_t i = 0; i < k.n; i++) {
         bs_buf_addz(out, "backstop_alerts{");
-        add_label(out, "kind", k.names[i]);
+        bs_metric_label(out, "kind", k.names[i]);
         bs_buf_fmt(out, "} %lld\n", (long long)k.counts[i]);
     }
     return BS_OK;
@@ -202,6 +132,16 @@ static void add_committer(struct bs_buf *out, struct bs_committer *committer)
                 f.commit_us_max);
 }
 
+static void add_live(struct bs_call *c, struct bs_buf *out)
+{
+    BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
+    struct bs_queue_live *items = NULL;
+    uint32_t n = bs_figures_live(&c->api->o, &a, &items);
+
+    if (n > 0)
+        bs_metrics_live(out, items, n, bs_now(c->api->o.clock));
+}
+
 /* Without the store, too: then only the figures of the process are there. */
 static void finish_metrics(struct bs_call *c)
 {
@@ -210,6 +150,7 @@ static void finish_metrics(struct bs_call *c)
 
     add_one(out, "backstop_store_readable", "gauge", "Whether these figures could be read.", read);
     add_committer(out, c->api->o.committer);
+    add_live(c, out);
     if (c->api->o.metrics)
         c->api->o.metrics(c->api->o.ctx, out);
 }
@@ -217,14 +158,10 @@ static void finish_metrics(struct bs_call *c)
 static bs_rc read_metrics(struct bs_call *c, struct bs_store *s, struct bs_err *err)
 {
     BS_CLEANUP(bs_buf_free) struct bs_buf text = { .max = TEXT_MAX_BYTES };
-    struct bs_stat_row *stats = NULL;
-    struct bs_queue_row *queues = NULL;
-    uint32_t stats_n = 0, queues_n = 0;
+    struct bs_figures figures;
 
-    BS_TRY(bs_store_stats(s, &c->arena, &stats, &stats_n, err));
-    BS_TRY(bs_store_queues(s, &c->arena, &queues, &queues_n, err));
-    add_stats(&text, stats, stats_n);
-    add_queues(&text, queues, queues_n, bs_now(c->api->o.clock));
+    BS_TRY(bs_figures_read(&c->api->o, s, &c->arena, &figures, err));
+    bs_metrics_figures(&text, &figures, bs_now(c->api->o.clock));
     BS_TRY(add_alerts(c, s, &text, err));
     BS_TRY(bs_buf_done(&text, err));
     bs_buf_add(text_answer(c, 200, metrics_type), bs_buf_str(&text));

@@ -1,5 +1,6 @@
-/* Queues: as configured, as paused, what is in them; pause and resume. */
+/* Queues: as configured, as paused, what is in them, how they run; pause and resume. */
 #include "api/call.h"
+#include "api/figures.h"
 #include "api/render.h"
 
 #include "base/text.h"
@@ -7,31 +8,6 @@
 #include "sys/log.h"
 
 enum { REASON_MAX = 512 };
-
-/* Everything that is known of all queues at one moment; in a reader's arena. */
-struct picture {
-    const struct bs_queues *conf;
-    struct bs_queue_row *rows;
-    uint32_t rows_n;
-    struct bs_stat_row *stats;
-    uint32_t stats_n;
-};
-
-static bs_rc look(struct bs_call *c, struct bs_store *s, struct picture *ret, struct bs_err *err)
-{
-    *ret = (struct picture){ .conf = bs_queues_now(c->api->o.queues) };
-    BS_TRY(bs_store_queues(s, &c->arena, &ret->rows, &ret->rows_n, err));
-    return bs_store_stats(s, &c->arena, &ret->stats, &ret->stats_n, err);
-}
-
-static const struct bs_queue_row *row_of(const struct picture *p, struct bs_str biz_type)
-{
-    for (uint32_t i = 0; i < p->rows_n; i++) {
-        if (bs_str_eq(p->rows[i].biz_type, biz_type))
-            return &p->rows[i];
-    }
-    return NULL;
-}
 
 static const char *effect_name(enum bs_effect e)
 {
@@ -46,101 +22,144 @@ static const char *effect_name(enum bs_effect e)
     return "";
 }
 
+static void render_rate(struct bs_json *j, const struct bs_rate *r)
+{
+    BS_CLEANUP(bs_buf_free) struct bs_buf text = { .max = 64 };
+
+    if (r->calls)
+        bs_rate_write(&text, r);
+    bs_json_kstr_or_null(j, "rate", bs_buf_str(&text));
+}
+
+/* null: there is none. */
+static void render_ms(struct bs_json *j, const char *name, int64_t us)
+{
+    bs_json_key(j, name);
+    if (us > 0)
+        bs_json_int(j, (us + 999) / 1000);
+    else
+        bs_json_null(j);
+}
+
 static void render_conf(struct bs_json *j, const struct bs_queue_conf *q)
 {
     bs_json_kbool(j, "configured", q != NULL);
     if (!q)
         return;
+    bs_json_kstr_or_null(j, "host", q->handler_host);
+    bs_json_kstr_or_null(j, "look_host", q->look_host);
     bs_json_kstr(j, "effect", bs_str_of(effect_name(q->policy.effect)));
     bs_json_kbool(j, "look_up", q->look != BS_LOOK_NONE);
     bs_json_kint(j, "concurrency", q->concurrency);
+    render_rate(j, &q->rate);
     bs_json_kint(j, "max_retry_count", q->policy.max_retry_count);
+    render_ms(j, "max_age_ms", q->policy.max_age.us);
     bs_json_kint(j, "call_timeout_ms", q->call_timeout.us / 1000);
     bs_json_kint(j, "lease_ms", q->lease.us / 1000);
 }
 
 static void render_pause(struct bs_json *j, const struct bs_queue_row *row)
 {
-    struct bs_queue_row none = { 0 };
-
-    if (!row)
-        row = &none;
     bs_json_kbool(j, "paused", row->paused);
     bs_json_kstr_or_null(j, "reason", row->reason);
     bs_json_kstr_or_null(j, "operator", row->operator);
     bs_json_ktime(j, "at", row->at);
+}
+
+static void render_ages(struct bs_json *j, const struct bs_queue_row *row)
+{
     bs_json_ktime(j, "oldest_due", row->oldest_due);
+    bs_json_ktime(j, "oldest_manual", row->oldest_manual);
 }
 
-static void render_counts(struct bs_json *j, const struct picture *p, struct bs_str biz_type)
+/* ---- what this process sees ---- */
+
+static void render_times(struct bs_json *j, const char *name, const struct bs_hist *h)
 {
-    int64_t counts[BS_STATE_COUNT] = { 0 };
-    int64_t unknown = 0;
+    struct bs_hist_view v;
 
-    for (uint32_t i = 0; i < p->stats_n; i++) {
-        const struct bs_stat_row *row = &p->stats[i];
-
-        if (!bs_str_eq(row->biz_type, biz_type) || row->state >= BS_STATE_COUNT)
-            continue;
-        counts[row->state] += row->count;
-        unknown += row->unknown;
-    }
-    bs_json_key(j, "counts");
+    bs_hist_read(h, &v);
+    bs_json_key(j, name);
     bs_json_open(j);
-    for (enum bs_state state = BS_STATE_NONE + 1; state < BS_STATE_COUNT; state++)
-        bs_json_kint(j, bs_state_name(state), counts[state]);
-    bs_json_close(j);
-    bs_json_kint(j, "unknown", unknown);
-}
-
-static void render_queue(struct bs_json *j, const struct picture *p, struct bs_str biz_type)
-{
-    bs_json_open(j);
-    bs_json_kstr(j, "biz_type", biz_type);
-    render_conf(j, bs_queue_find(p->conf, biz_type));
-    render_pause(j, row_of(p, biz_type));
-    render_counts(j, p, biz_type);
+    bs_json_kint(j, "count", (int64_t)v.count);
+    render_ms(j, "p50_ms", bs_hist_quantile(&v, 500).us);
+    render_ms(j, "p99_ms", bs_hist_quantile(&v, 990).us);
     bs_json_close(j);
 }
 
-/* Configured ones first, then those of which only rows are left. */
-static void render_all(struct bs_call *c, struct bs_json *j, const struct picture *p)
+static void render_breaker(struct bs_json *j, const struct bs_queue_live *l, bool held)
 {
-    struct bs_str last = BS_STR_NONE;
+    const char *state = !l->breaker_open ? "closed" : held ? "open" : "half_open";
 
-    for (uint32_t i = 0; i < p->conf->n; i++) {
-        if (bs_who_sees(&c->who, p->conf->items[i].biz_type))
-            render_queue(j, p, p->conf->items[i].biz_type);
-    }
-    for (uint32_t i = 0; i < p->rows_n; i++) {
-        struct bs_str name = p->rows[i].biz_type;
-
-        if (!bs_queue_find(p->conf, name) && bs_who_sees(&c->who, name))
-            render_queue(j, p, name);
-    }
-    for (uint32_t i = 0; i < p->stats_n; i++) {
-        struct bs_str name = p->stats[i].biz_type;
-
-        if (bs_str_eq(name, last) || bs_queue_find(p->conf, name) || row_of(p, name) ||
-            !bs_who_sees(&c->who, name))
-            continue;
-        render_queue(j, p, name);
-        last = name;
-    }
+    bs_json_key(j, "breaker");
+    bs_json_open(j);
+    bs_json_kstr(j, "state", bs_str_of(state));
+    bs_json_ktime(j, "since", l->since);
+    bs_json_kint(j, "openings", l->openings);
+    bs_json_kstr_or_null(j, "why", bs_str_of(l->why));
+    bs_json_close(j);
 }
 
-static bs_rc read_queues(struct bs_call *c, struct bs_store *s, struct bs_err *err)
+static void render_live(struct bs_json *j, const struct bs_queue_live *l, struct bs_time now)
 {
-    struct picture p;
+    bool held = l && bs_time_before(now, l->held_until);
 
-    BS_TRY(look(c, s, &p, err));
+    if (!l)
+        return;
+    bs_json_kint(j, "running", l->running);
+    bs_json_ktime(j, "held_until", held ? l->held_until : BS_TIME_NONE);
+    render_breaker(j, l, held);
+    render_times(j, "calls", l->calls);
+    render_times(j, "waits", l->waits);
+    render_times(j, "settles", l->settles);
+}
+
+/* ---- queues ---- */
+
+static void render_queue(struct bs_call *c, struct bs_json *j, const struct bs_queue_figures *q,
+                         bool whole)
+{
+    bs_json_open(j);
+    bs_json_kstr(j, "biz_type", q->biz_type);
+    render_conf(j, q->conf);
+    render_pause(j, &q->row);
+    render_ages(j, &q->row);
+    bs_render_counts(j, q);
+    if (whole)
+        bs_render_amounts(j, q);
+    render_live(j, q->live, bs_now(c->api->o.clock));
+    bs_json_close(j);
+}
+
+static void render_stat(struct bs_json *j, const struct bs_queue_figures *q)
+{
+    bs_json_open(j);
+    bs_json_kstr(j, "biz_type", q->biz_type);
+    bs_render_counts(j, q);
+    bs_render_amounts(j, q);
+    render_ages(j, &q->row);
+    bs_json_close(j);
+}
+
+static bs_rc read_list(struct bs_call *c, struct bs_store *s, bool stats, struct bs_err *err)
+{
+    struct bs_figures f;
+
+    BS_TRY(bs_figures_read(&c->api->o, s, &c->arena, &f, err));
     struct bs_json *j = bs_call_json(c, 200);
     if (!j)
         return BS_E_NOMEM;
     bs_json_open(j);
     bs_json_key(j, "items");
     bs_json_open_array(j);
-    render_all(c, j, &p);
+    for (uint32_t i = 0; i < f.n; i++) {
+        if (!bs_who_sees(&c->who, f.queues[i].biz_type))
+            continue;
+        if (stats)
+            render_stat(j, &f.queues[i]);
+        else
+            render_queue(c, j, &f.queues[i], false);
+    }
     bs_json_close_array(j);
     bs_render_cursor(j, 0);
     bs_json_close(j);
@@ -148,10 +167,63 @@ static bs_rc read_queues(struct bs_call *c, struct bs_store *s, struct bs_err *e
     return BS_OK;
 }
 
+static bs_rc read_queues(struct bs_call *c, struct bs_store *s, struct bs_err *err)
+{
+    return read_list(c, s, false, err);
+}
+
+static bs_rc read_stats(struct bs_call *c, struct bs_store *s, struct bs_err *err)
+{
+    return read_list(c, s, true, err);
+}
+
 enum bs_next bs_route_queues(struct bs_call *c)
 {
     bs_call_wait(c);
     bs_call_read(c, read_queues);
+    return BS_REPLY_LATER;
+}
+
+enum bs_next bs_route_stats(struct bs_call *c)
+{
+    bs_call_wait(c);
+    bs_call_read(c, read_stats);
+    return BS_REPLY_LATER;
+}
+
+static bs_rc read_one(struct bs_call *c, struct bs_store *s, struct bs_str biz_type,
+                      struct bs_err *err)
+{
+    struct bs_figures f;
+
+    BS_TRY(bs_figures_read(&c->api->o, s, &c->arena, &f, err));
+    const struct bs_queue_figures *q = bs_figures_find(&f, biz_type);
+    if (!q)
+        return bs_fail(err, BS_E_NOT_FOUND,
+                       "there is no queue of this name; GET /v1/queues lists them");
+    struct bs_json *j = bs_call_json(c, 200);
+    if (!j)
+        return BS_E_NOMEM;
+    c->render = NULL;
+    render_queue(c, j, q, true);
+    bs_call_json_end(c, j);
+    return BS_OK;
+}
+
+static bs_rc read_queue(struct bs_call *c, struct bs_store *s, struct bs_err *err)
+{
+    return read_one(c, s, c->arg, err);
+}
+
+enum bs_next bs_route_queue(struct bs_call *c)
+{
+    if (!bs_who_sees(&c->who, c->arg)) {
+        bs_call_problem(c, BS_PROBLEM_NOT_FOUND,
+                        "there is no queue of this name; GET /v1/queues lists them");
+        return BS_REPLY_NOW;
+    }
+    bs_call_wait(c);
+    bs_call_read(c, read_queue);
     return BS_REPLY_LATER;
 }
 
@@ -188,16 +260,7 @@ static void render_short(struct bs_call *c)
 
 static bs_rc read_after(struct bs_call *c, struct bs_store *s, struct bs_err *err)
 {
-    struct picture p;
-
-    BS_TRY(look(c, s, &p, err));
-    struct bs_json *j = bs_call_json(c, 200);
-    if (!j)
-        return BS_E_NOMEM;
-    c->render = NULL;
-    render_queue(j, &p, c->op->queue_pause.biz_type);
-    bs_call_json_end(c, j);
-    return BS_OK;
+    return read_one(c, s, c->op->queue_pause.biz_type, err);
 }
 
 static void render_refused(struct bs_call *c)

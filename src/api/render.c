@@ -200,22 +200,6 @@ void bs_render_audit(struct bs_json *j, const struct bs_audit_row *row)
     bs_json_close(j);
 }
 
-void bs_render_stat(struct bs_json *j, const struct bs_stat_row *row)
-{
-    bs_json_open(j);
-    bs_json_kstr(j, "biz_type", row->biz_type);
-    bs_json_kstr(j, "task_status", bs_str_of(bs_state_name(row->state)));
-    bs_json_kstr_or_null(j, "currency", row->currency);
-    bs_json_kint(j, "count", row->count);
-    bs_json_key(j, "amount");
-    if (row->currency.n)
-        bs_json_id(j, row->amount);
-    else
-        bs_json_null(j);
-    bs_json_kint(j, "unknown", row->unknown);
-    bs_json_close(j);
-}
-
 void bs_render_token(struct bs_json *j, const struct bs_token_row *row)
 {
     struct bs_str rest = row->queues;

@@ -11,7 +11,6 @@ void bs_render_task(struct bs_json *j, const struct bs_task *t, bool whole);
 void bs_render_log_item(struct bs_json *j, const struct bs_log_item *item);
 void bs_render_alert(struct bs_json *j, const struct bs_alert_row *row);
 void bs_render_audit(struct bs_json *j, const struct bs_audit_row *row);
-void bs_render_stat(struct bs_json *j, const struct bs_stat_row *row);
 /* Members of a token that is stored, into an open object; never its hash. */
 void bs_render_token(struct bs_json *j, const struct bs_token_row *row);
 /* "next_cursor": "…" or null. */

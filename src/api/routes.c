@@ -36,6 +36,7 @@ const struct bs_route bs_routes[] = {
     POST("/v1/tasks/{}/resolve", ACT, JSON, SMALL_MAX, resolve),
     POST("/v1/tasks/{}/close", ACT, JSON, SMALL_MAX, close),
     GET("/v1/queues", READ, NULL, queues),
+    GET("/v1/queues/{}", READ, NULL, queue),
     POST("/v1/queues/{}/pause", QUEUE, JSON, SMALL_MAX, pause),
     POST("/v1/queues/{}/resume", QUEUE, JSON, SMALL_MAX, resume),
     GET("/v1/alerts", READ_ALL, page_params, alerts),

@@ -9,6 +9,7 @@ static const struct bs_column columns[] = {
     { "QUEUE", "biz_type" },
     { "CONFIGURED", "configured" },
     { "PAUSED", "paused" },
+    { "BREAKER", "breaker.state" },
     { "WAITING", "counts.WAITING" },
     { "PROCESSING", "counts.PROCESSING" },
     { "RETRY", "counts.RETRY" },
@@ -16,8 +17,10 @@ static const struct bs_column columns[] = {
     { "SUCCESS", "counts.SUCCESS" },
     { "CLOSED", "counts.CLOSED" },
     { "UNKNOWN", "unknown" },
+    { "EXPOSURE", "exposure" },
     { "OLDEST DUE", "oldest_due" },
-    { "BY", "operator" },
+    { "OLDEST MANUAL", "oldest_manual" },
+    { "CALL P99 MS", "calls.p99_ms" },
     { "REASON", "reason" },
 };
 
@@ -36,6 +39,30 @@ static enum bs_exit list(const struct bs_cli *cli)
     }
     if (bs_view_table(&out, bs_buf_str(&r.body), columns, BS_COUNT(columns), "no queue", &err) !=
         BS_OK) {
+        bs_complain("the answer of the server is not understood: %s", err.msg);
+        return BS_EXIT_FAILED;
+    }
+    fputs(bs_buf_str(&out).p, stdout);
+    return BS_EXIT_DONE;
+}
+
+static enum bs_exit show(const struct bs_cli *cli)
+{
+    BS_CLEANUP(bs_client_reply_done) struct bs_client_reply r = { 0 };
+    BS_CLEANUP(bs_buf_free) struct bs_buf path = { .max = 4096 }, out = { .max = 1 << 20 };
+    struct bs_err err = { 0 };
+
+    bs_buf_addz(&path, "/v1/queues/");
+    bs_client_escape(&path, bs_str_of(cli->args[0]));
+    enum bs_exit code =
+        bs_client_ask(cli, &(struct bs_client_request){ "GET", bs_buf_str(&path).p }, &r);
+    if (code != BS_EXIT_DONE)
+        return code;
+    if (bs_cli_json(cli)) {
+        bs_client_print(&r);
+        return BS_EXIT_DONE;
+    }
+    if (bs_view_tree(&out, bs_buf_str(&r.body), &err) != BS_OK) {
         bs_complain("the answer of the server is not understood: %s", err.msg);
         return BS_EXIT_FAILED;
     }
@@ -95,6 +122,12 @@ static const struct bs_option options[] = {
 
 static const struct bs_command commands[] = {
     { .name = "queue list", .doc = "The queues with what waits in them.", .run = list },
+    { .name = "queue show",
+      .args = "QUEUE",
+      .args_min = 1,
+      .args_max = 1,
+      .doc = "One queue: its rules, what stands where, money, ages, breaker and times.",
+      .run = show },
     { .name = "queue pause",
       .args = "QUEUE",
       .args_min = 1,

@@ -44,15 +44,47 @@ static enum bs_exit alerts(const struct bs_cli *cli)
 
 static const struct bs_column stats_columns[] = {
     { "QUEUE", "biz_type" },
+    { "WAITING", "counts.WAITING" },
+    { "PROCESSING", "counts.PROCESSING" },
+    { "RETRY", "counts.RETRY" },
+    { "MANUAL", "counts.MANUAL" },
+    { "SUCCESS", "counts.SUCCESS" },
+    { "CLOSED", "counts.CLOSED" },
+    { "UNKNOWN", "unknown" },
+    { "EXPOSURE", "exposure" },
+    { "OLDEST DUE", "oldest_due" },
+    { "OLDEST MANUAL", "oldest_manual" },
+};
+
+static const struct bs_column amounts_columns[] = {
+    { "QUEUE", "biz_type" },
     { "STATUS", "task_status" },
     { "TASKS", "count" },
-    { "UNKNOWN", "unknown" },
     { "AMOUNT", "amount", BS_COLUMN_AMOUNT },
 };
 
 static enum bs_exit stats(const struct bs_cli *cli)
 {
-    return table(cli, "/v1/stats", stats_columns, BS_COUNT(stats_columns), "no task yet");
+    BS_CLEANUP(bs_client_reply_done) struct bs_client_reply r = { 0 };
+    BS_CLEANUP(bs_buf_free) struct bs_buf counts = { .max = 64 << 20 }, sums = { .max = 64 << 20 };
+    struct bs_err err = { 0 };
+    enum bs_exit code = bs_client_ask(cli, &(struct bs_client_request){ "GET", "/v1/stats" }, &r);
+
+    if (code != BS_EXIT_DONE)
+        return code;
+    if (bs_cli_json(cli)) {
+        bs_client_print(&r);
+        return BS_EXIT_DONE;
+    }
+    if (bs_view_table(&counts, bs_buf_str(&r.body), stats_columns, BS_COUNT(stats_columns),
+                      "no queue and no task", &err) != BS_OK ||
+        bs_view_inner(&sums, bs_buf_str(&r.body), "amounts", amounts_columns,
+                      BS_COUNT(amounts_columns), &err) != BS_OK) {
+        bs_complain("the answer of the server is not understood: %s", err.msg);
+        return BS_EXIT_FAILED;
+    }
+    printf("%s%s%s", bs_buf_str(&counts).p, sums.len ? "\n" : "", sums.len ? sums.p : "");
+    return BS_EXIT_DONE;
 }
 
 static const struct bs_option options[] = {

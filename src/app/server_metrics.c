@@ -28,8 +28,6 @@ static void add_engine(struct bs_server *s, struct bs_buf *out)
     add(out, "backstop_claims_total", "counter", "Tasks taken under lease.", f.claims);
     add(out, "backstop_calls_total", "counter", "Handler calls begun.", f.calls);
     add(out, "backstop_looks_total", "counter", "Look-ups begun.", f.looks);
-    add_seconds(out, "backstop_call_seconds_total", "counter", "Time spent in handler calls.",
-                f.call_us_sum);
     bs_buf_addz(out, "# HELP backstop_settled_total Executions by their outcome.\n"
                      "# TYPE backstop_settled_total counter\n");
     for (int i = 0; i < BS_OUTCOME_COUNT; i++)

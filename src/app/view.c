@@ -7,7 +7,7 @@
 
 #include <wchar.h>
 
-enum { MEMBERS_MAX = 200, ITEMS_MAX = 10000, COLUMNS_MAX = 16, CELL_MAX = 400 };
+enum { MEMBERS_MAX = 200, ROWS_MAX = 400, ITEMS_MAX = 10000, COLUMNS_MAX = 16, CELL_MAX = 400 };
 
 /* How many columns of a terminal the text takes: Han letters take two. */
 static size_t width_of(struct bs_str s)
@@ -46,10 +46,33 @@ static struct bs_str one_line(struct bs_arena *a, struct bs_str s)
     return p ? (struct bs_str){ p, s.n } : BS_STR("");
 }
 
-/* ["A", "B"] → A,B */
+static struct bs_str amount_of(struct bs_arena *a, const struct bs_json_object *o,
+                               struct bs_str minor);
+static const struct bs_json_member *find(const struct bs_json_object *o, struct bs_str name);
+
+/* {"task_status":"MANUAL","currency":"CNY","count":2,"amount":"6410"} → MANUAL 64.10 CNY (2) */
+static struct bs_str money(struct bs_arena *a, struct bs_str object)
+{
+    struct bs_json_object o = { 0 };
+    const struct bs_json_member *amount = NULL, *status, *count;
+
+    if (bs_json_read_object(a, object, MEMBERS_MAX, &o, NULL) == BS_OK)
+        amount = find(&o, BS_STR("amount"));
+    if (!amount || amount->type != BS_JSON_STRING)
+        return object;
+    status = find(&o, BS_STR("task_status"));
+    count = find(&o, BS_STR("count"));
+    struct bs_str text = amount_of(a, &o, amount->text);
+    if (!status || status->type != BS_JSON_STRING || !count)
+        return text;
+    return bs_arena_fmt(a, "%.*s %.*s (%.*s)", BS_STR_FMT(status->text), BS_STR_FMT(text),
+                        BS_STR_FMT(count->raw));
+}
+
+/* ["A", "B"] → A,B; amounts → 64.10 CNY, 5 JPY */
 static struct bs_str join(struct bs_arena *a, struct bs_str array)
 {
-    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = CELL_MAX };
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 64 << 10 };
     struct bs_str *items = NULL;
     uint32_t n = 0;
 
@@ -57,8 +80,11 @@ static struct bs_str join(struct bs_arena *a, struct bs_str array)
         return array;
     for (uint32_t i = 0; i < n; i++) {
         bool quoted = items[i].n >= 2 && items[i].p[0] == '"';
-        bs_buf_addz(&out, i ? "," : "");
-        bs_buf_add(&out, quoted ? (struct bs_str){ items[i].p + 1, items[i].n - 2 } : items[i]);
+        bool object = items[i].n >= 2 && items[i].p[0] == '{';
+        bs_buf_addz(&out, i ? object ? ", " : "," : "");
+        bs_buf_add(&out, quoted   ? (struct bs_str){ items[i].p + 1, items[i].n - 2 }
+                         : object ? money(a, items[i])
+                                  : items[i]);
     }
     return bs_arena_str(a, bs_buf_str(&out));
 }
@@ -171,16 +197,43 @@ static void write_grid(struct bs_buf *out, const struct grid *g)
     }
 }
 
-static bs_rc find_items(struct bs_arena *a, struct bs_str answer, struct bs_str **ret,
-                        uint32_t *ret_n, struct bs_err *err)
+static bs_rc find_items(struct bs_arena *a, struct bs_str object, const char *name,
+                        struct bs_str **ret, uint32_t *ret_n, struct bs_err *err)
 {
     struct bs_json_object o = { 0 };
 
-    BS_TRY(bs_json_read_object(a, answer, MEMBERS_MAX, &o, err));
-    for (uint32_t i = 0; i < o.n; i++)
-        if (bs_str_is(o.members[i].name, "items"))
-            return bs_json_read_array(a, o.members[i].raw, ITEMS_MAX, ret, ret_n, err);
-    return bs_fail(err, BS_E_INVALID, "the answer has no items");
+    BS_TRY(bs_json_read_object(a, object, MEMBERS_MAX, &o, err));
+    const struct bs_json_member *m = find(&o, bs_str_of(name));
+    if (!m)
+        return bs_fail(err, BS_E_INVALID, "the answer has no %s", name);
+    return bs_json_read_array(a, m->raw, ITEMS_MAX, ret, ret_n, err);
+}
+
+static bs_rc new_grid(struct bs_arena *a, size_t rows, const struct bs_column *columns, uint32_t n,
+                      struct grid *ret, struct bs_err *err)
+{
+    BS_ASSERT(n <= COLUMNS_MAX);
+    *ret = (struct grid){ BS_NEW_ARRAY(a, struct bs_str, (rows + 1) * n), 1, n };
+    if (!ret->cells)
+        return bs_fail(err, BS_E_NOMEM, "no memory for the table");
+    for (uint32_t c = 0; c < n; c++)
+        ret->cells[c] = bs_str_of(columns[c].title);
+    return BS_OK;
+}
+
+/* `outer` (may be NULL) has what the object lacks. */
+static bs_rc add_row(struct bs_arena *a, struct grid *g, const struct bs_column *columns,
+                     struct bs_str object, const struct bs_json_object *outer, struct bs_err *err)
+{
+    struct bs_json_object o = { 0 };
+
+    BS_TRY(bs_json_read_object(a, object, MEMBERS_MAX, &o, err));
+    for (uint32_t c = 0; c < g->columns; c++) {
+        bool own = !outer || find(&o, bs_str_of(columns[c].member));
+        g->cells[(size_t)g->rows * g->columns + c] = cell(a, own ? &o : outer, &columns[c]);
+    }
+    g->rows++;
+    return BS_OK;
 }
 
 bs_rc bs_view_table(struct bs_buf *out, struct bs_str answer, const struct bs_column *columns,
@@ -189,49 +242,134 @@ bs_rc bs_view_table(struct bs_buf *out, struct bs_str answer, const struct bs_co
     BS_CLEANUP(bs_arena_free) struct bs_arena a = { .max = 512 << 20 };
     struct bs_str *items = NULL;
     uint32_t items_n = 0;
+    struct grid g;
 
-    BS_ASSERT(n <= COLUMNS_MAX);
-    BS_TRY(find_items(&a, answer, &items, &items_n, err));
+    BS_TRY(find_items(&a, answer, "items", &items, &items_n, err));
     if (items_n == 0) {
         bs_buf_fmt(out, "%s\n", none);
         return BS_OK;
     }
-    struct grid g = { BS_NEW_ARRAY(&a, struct bs_str, ((size_t)items_n + 1) * n), items_n + 1, n };
-    if (!g.cells)
-        return bs_fail(err, BS_E_NOMEM, "no memory for the table");
-    for (uint32_t c = 0; c < n; c++)
-        g.cells[c] = bs_str_of(columns[c].title);
-    for (uint32_t r = 0; r < items_n; r++) {
-        struct bs_json_object o = { 0 };
-        BS_TRY(bs_json_read_object(&a, items[r], MEMBERS_MAX, &o, err));
-        for (uint32_t c = 0; c < n; c++)
-            g.cells[(r + 1) * n + c] = cell(&a, &o, &columns[c]);
+    BS_TRY(new_grid(&a, items_n, columns, n, &g, err));
+    for (uint32_t r = 0; r < items_n; r++)
+        BS_TRY(add_row(&a, &g, columns, items[r], NULL, err));
+    write_grid(out, &g);
+    return bs_buf_done(out, err);
+}
+
+static bs_rc add_inner(struct bs_arena *a, struct bs_str item, const char *inner, struct grid *g,
+                       const struct bs_column *columns, struct bs_err *err)
+{
+    struct bs_json_object outer = { 0 };
+    struct bs_str *items = NULL;
+    uint32_t n = 0;
+
+    BS_TRY(bs_json_read_object(a, item, MEMBERS_MAX, &outer, err));
+    BS_TRY(find_items(a, item, inner, &items, &n, err));
+    for (uint32_t i = 0; i < n && g->rows <= ITEMS_MAX; i++)
+        BS_TRY(add_row(a, g, columns, items[i], &outer, err));
+    return BS_OK;
+}
+
+bs_rc bs_view_inner(struct bs_buf *out, struct bs_str answer, const char *inner,
+                    const struct bs_column *columns, uint32_t n, struct bs_err *err)
+{
+    BS_CLEANUP(bs_arena_free) struct bs_arena a = { .max = 512 << 20 };
+    struct bs_str *items = NULL;
+    uint32_t items_n = 0;
+    struct grid g;
+
+    BS_TRY(find_items(&a, answer, "items", &items, &items_n, err));
+    BS_TRY(new_grid(&a, ITEMS_MAX, columns, n, &g, err));
+    for (uint32_t i = 0; i < items_n; i++)
+        BS_TRY(add_inner(&a, items[i], inner, &g, columns, err));
+    if (g.rows > 1)
+        write_grid(out, &g);
+    return bs_buf_done(out, err);
+}
+
+/* ---- one object ---- */
+
+static void add_pair(struct grid *g, struct bs_str name, struct bs_str value)
+{
+    if (g->rows == ROWS_MAX || value.n == 0)
+        return;
+    g->cells[(size_t)g->rows * 2] = name;
+    g->cells[(size_t)g->rows * 2 + 1] = value;
+    g->rows++;
+}
+
+static void add_members(struct bs_arena *a, const struct bs_json_object *o, struct bs_str outer,
+                        struct grid *g)
+{
+    for (uint32_t i = 0; i < o->n; i++) {
+        const struct bs_json_member *m = &o->members[i];
+        struct bs_str name =
+            outer.n ? bs_arena_fmt(a, "%.*s.%.*s", BS_STR_FMT(outer), BS_STR_FMT(m->name))
+                    : m->name;
+        struct bs_str value = show(a, m);
+        if (value.n && bs_str_is(m->name, "amount"))
+            value = amount_of(a, o, value);
+        add_pair(g, name, value);
     }
+}
+
+/* A row for each item of an array. */
+static bs_rc add_list(struct bs_arena *a, const struct bs_json_member *m, struct grid *g,
+                      struct bs_err *err)
+{
+    struct bs_str *items = NULL;
+    uint32_t n = 0;
+
+    BS_TRY(bs_json_read_array(a, m->raw, ITEMS_MAX, &items, &n, err));
+    for (uint32_t i = 0; i < n; i++)
+        add_pair(g, i == 0 ? m->name : BS_STR(""),
+                 one_line(a, bs_text_clean(a, money(a, items[i]), CELL_MAX)));
+    return BS_OK;
+}
+
+static bs_rc add_tree(struct bs_arena *a, const struct bs_json_object *o, struct grid *g,
+                      struct bs_err *err)
+{
+    for (uint32_t i = 0; i < o->n; i++) {
+        struct bs_json_object inner = { 0 }, alone = { &o->members[i], 1 };
+
+        if (alone.members->type == BS_JSON_ARRAY) {
+            BS_TRY(add_list(a, alone.members, g, err));
+        } else if (alone.members->type == BS_JSON_OBJECT) {
+            BS_TRY(bs_json_read_object(a, alone.members->raw, MEMBERS_MAX, &inner, err));
+            add_members(a, &inner, alone.members->name, g);
+        } else {
+            add_members(a, &alone, BS_STR_NONE, g);
+        }
+    }
+    return BS_OK;
+}
+
+static bs_rc view(struct bs_buf *out, struct bs_str answer, bool tree, struct bs_err *err)
+{
+    BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
+    struct bs_json_object o = { 0 };
+
+    BS_TRY(bs_json_read_object(&a, answer, MEMBERS_MAX, &o, err));
+    struct grid g = { BS_NEW_ARRAY(&a, struct bs_str, (size_t)ROWS_MAX * 2), 0, 2 };
+    if (!g.cells)
+        return bs_fail(err, BS_E_NOMEM, "no memory for the list");
+    if (tree)
+        BS_TRY(add_tree(&a, &o, &g, err));
+    else
+        add_members(&a, &o, BS_STR_NONE, &g);
     write_grid(out, &g);
     return bs_buf_done(out, err);
 }
 
 bs_rc bs_view_object(struct bs_buf *out, struct bs_str answer, struct bs_err *err)
 {
-    BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
-    struct bs_json_object o = { 0 };
+    return view(out, answer, false, err);
+}
 
-    BS_TRY(bs_json_read_object(&a, answer, MEMBERS_MAX, &o, err));
-    struct grid g = { BS_NEW_ARRAY(&a, struct bs_str, ((size_t)o.n + 1) * 2), 0, 2 };
-    if (!g.cells)
-        return bs_fail(err, BS_E_NOMEM, "no memory for the list");
-    for (uint32_t i = 0; i < o.n; i++) {
-        struct bs_str value = show(&a, &o.members[i]);
-        if (value.n == 0)
-            continue;
-        if (bs_str_is(o.members[i].name, "amount"))
-            value = amount_of(&a, &o, value);
-        g.cells[(size_t)g.rows * 2] = o.members[i].name;
-        g.cells[(size_t)g.rows * 2 + 1] = value;
-        g.rows++;
-    }
-    write_grid(out, &g);
-    return bs_buf_done(out, err);
+bs_rc bs_view_tree(struct bs_buf *out, struct bs_str answer, struct bs_err *err)
+{
+    return view(out, answer, true, err);
 }
 
 bs_rc bs_view_member(struct bs_arena *a, struct bs_str answer, const char *name, struct bs_str *ret,

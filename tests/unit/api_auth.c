@@ -94,6 +94,7 @@ static void every_role_may_what_the_matrix_says(void **state)
         { BS_POST, "/v1/tasks/42/hold", reason, { 403, 403, 200, 403, 403, 200 } },
         { BS_POST, "/v1/tasks/42/unhold", reason, { 403, 403, 200, 403, 403, 200 } },
         { BS_GET, "/v1/queues", "", { 200, 200, 200, 200, 200, 200 } },
+        { BS_GET, "/v1/queues/PAY", "", { 200, 200, 200, 200, 200, 200 } },
         { BS_POST, "/v1/queues/PAY/pause", reason, { 403, 403, 200, 403, 403, 200 } },
         { BS_POST, "/v1/queues/PAY/resume", reason, { 403, 403, 200, 403, 403, 200 } },
         { BS_GET, "/v1/alerts", "", { 403, 200, 200, 200, 200, 200 } },
@@ -163,16 +164,22 @@ static void lists_of_a_token_of_single_queues_leave_the_others_out(void **state)
                "\"PAY\",\"message\":null,\"task_no\":null,\"count\":2,\"first_at\":null,\"last_"
                "at\":null}]");
     fake_free(q);
-    assert_int_equal(fake_ask(BS_GET, "/v1/stats", "tok-pay", "", &q), 200);
-    assert_str(fake_member(q, "items"),
-               "[{\"biz_type\":\"PAY\",\"task_status\":\"SUCCESS\",\"currency\":\"CNY\",\"count\":"
-               "3,\"amount\":\"9007199254740995\",\"unknown\":0}]");
+    assert_int_equal(fake_ask(BS_GET, "/v1/stats", "tok-op-pay", "", &q), 200);
+    assert_str(
+        fake_member(q, "items"),
+        "[{\"biz_type\":\"PAY\",\"counts\":{\"WAITING\":0,\"PROCESSING\":0,\"RETRY\":0,"
+        "\"SUCCESS\":3,\"FAILED\":0,\"MANUAL\":0,\"CLOSED\":0},\"unknown\":0,\"exposure\":[],"
+        "\"amounts\":[{\"task_status\":\"SUCCESS\",\"currency\":\"CNY\",\"count\":3,"
+        "\"amount\":\"9007199254740995\"}],\"oldest_due\":\"2026-09-21T14:11:50.000000Z\","
+        "\"oldest_manual\":\"2026-09-21T12:13:20.000000Z\"}]");
     fake_free(q);
     assert_int_equal(fake_ask(BS_GET, "/v1/queues", "tok-op-pay", "", &q), 200);
     assert_null(strstr(q->body.p, "MONEY"));
     assert_null(strstr(q->body.p, "OLD"));
     assert_non_null(strstr(q->body.p, "\"biz_type\":\"PAY\""));
     fake_free(q);
+    assert_int_equal(fake_ask(BS_GET, "/v1/queues/PAY", "tok-op-pay", "", NULL), 200);
+    assert_int_equal(fake_ask(BS_GET, "/v1/queues/MONEY", "tok-op-pay", "", NULL), 404);
 }
 
 static int ask_locally(uint32_t uid, const char *token, const char *operator)

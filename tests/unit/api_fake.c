@@ -18,7 +18,11 @@ static const struct bs_queue_conf confs[] = {
     { .biz_type = { "NOTE", 4 }, .policy = { .max_retry_count = 3, .effect = BS_EFFECT_NONE } },
     { .biz_type = { "PAY", 3 },
       .concurrency = 32,
-      .policy = { .max_retry_count = 10, .effect = BS_EFFECT_REPEATABLE } },
+      .rate = { 200, { 1000000 } },
+      .handler_host = { "shop.example:443", 16 },
+      .policy = { .max_retry_count = 10,
+                  .max_age = { INT64_C(259200000000) },
+                  .effect = BS_EFFECT_REPEATABLE } },
 };
 static const struct bs_queues queues = { confs, 3 };
 
@@ -282,7 +286,8 @@ bs_rc bs_store_queues(struct bs_store *s, struct bs_arena *a, struct bs_queue_ro
     *ret = BS_NEW_ARRAY(a, struct bs_queue_row, 1);
     (*ret)[0] = (struct bs_queue_row){ .biz_type = BS_STR("PAY"),
                                        .paused = fake.last_paused,
-                                       .oldest_due = { fake.clock.at.us - 90000000 } };
+                                       .oldest_due = { fake.clock.at.us - 90000000 },
+                                       .oldest_manual = { fake.clock.at.us - 7200000000 } };
     *ret_n = 1;
     return BS_OK;
 }
@@ -361,6 +366,24 @@ static bool is_ready(void *ctx, const char **ret_why)
     return !fake.not_ready;
 }
 
+/* Of PAY, which is held by its breaker; 100 calls took 7 ms each. */
+static uint32_t live(void *ctx, struct bs_queue_live *ret, uint32_t max)
+{
+    (void)ctx;
+    assert_true(max >= 1);
+    ret[0] = (struct bs_queue_live){ .biz_type = "PAY",
+                                     .running = 3,
+                                     .held_until = { fake.clock.at.us + fake.held_us },
+                                     .breaker_open = true,
+                                     .since = { fake.clock.at.us - 1000000 },
+                                     .openings = 2,
+                                     .why = "HTTP_404 \"x\"",
+                                     .calls = &fake.calls,
+                                     .waits = &fake.waits,
+                                     .settles = &fake.settles };
+    return 1;
+}
+
 static void more_metrics(void *ctx, struct bs_buf *out)
 {
     (void)ctx;
@@ -402,7 +425,10 @@ void fake_start_with(bs_rc open_rc)
     struct bs_err err = { 0 };
 
     bs_log_setup(2, 1, BS_LOG_ERROR + 1);
-    fake = (struct fake){ 0 };
+    fake = (struct fake){ .held_us = 5000000 };
+    for (int i = 0; i < 100; i++)
+        bs_hist_add(&fake.calls, BS_MS(7));
+    bs_hist_add(&fake.waits, BS_SEC(7200));
     atomic_store(&fake.slot.now, &queues);
     bs_ids_init(&fake.ids, 1);
     bs_clock_manual_init(&fake.clock, (struct bs_time){ 1790000000000000 });
@@ -416,6 +442,7 @@ void fake_start_with(bs_rc open_rc)
                                 .node = BS_STR("n1"),
                                 .on_pause = on_pause,
                                 .metrics = more_metrics,
+                                .live = live,
                                 .ready = is_ready };
     if (bs_api_new(&o, &fake.api, &err) != BS_OK)
         fail_msg("no API: %s", err.msg);

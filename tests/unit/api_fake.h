@@ -71,6 +71,8 @@ struct fake {
     uint32_t pauses;
     bool last_paused;
     bool not_ready;
+    int64_t held_us; /* for how long PAY is held */
+    struct bs_hist calls, waits, settles;
 };
 extern struct fake fake;
 

@@ -434,18 +434,50 @@ static void queues_show_what_is_configured_and_what_is_left(void **state)
     assert_int_equal(bs_json_read_array(&q->r.arena, fake_member(q, "items"), 10, &items, &n, NULL),
                      BS_OK);
     assert_int_equal(n, 4);
-    assert_str(items[0],
-               "{\"biz_type\":\"MONEY\",\"configured\":true,\"effect\":\"money\",\"look_up\":true,"
-               "\"concurrency\":0,\"max_retry_count\":7,\"call_timeout_ms\":0,\"lease_ms\":0,"
-               "\"paused\":false,\"reason\":null,\"operator\":null,\"at\":null,\"oldest_due\":null,"
-               "\"counts\":{\"WAITING\":0,\"PROCESSING\":0,\"RETRY\":0,\"SUCCESS\":0,\"FAILED\":0,"
-               "\"MANUAL\":2,\"CLOSED\":0},\"unknown\":1}");
+    assert_str(
+        items[0],
+        "{\"biz_type\":\"MONEY\",\"configured\":true,\"host\":null,\"look_host\":null,\"effect\":"
+        "\"money\",\"look_up\":true,\"concurrency\":0,\"rate\":null,\"max_retry_count\":7,\"max_"
+        "age_ms\":null,\"call_timeout_ms\":0,\"lease_ms\":0,\"paused\":false,\"reason\":null,"
+        "\"operator\":null,\"at\":null,\"oldest_due\":null,\"oldest_manual\":null,\"counts\":{"
+        "\"WAITING\":0,\"PROCESSING\":0,\"RETRY\":0,\"SUCCESS\":0,\"FAILED\":0,\"MANUAL\":2,"
+        "\"CLOSED\":0},\"unknown\":1,\"exposure\":[{\"currency\":\"CNY\",\"amount\":\"7\"}]}");
     assert_str(items[3],
                "{\"biz_type\":\"OLD\",\"configured\":false,\"paused\":false,\"reason\":null,"
-               "\"operator\":null,\"at\":null,\"oldest_due\":null,\"counts\":{\"WAITING\":4,"
-               "\"PROCESSING\":0,\"RETRY\":0,\"SUCCESS\":0,\"FAILED\":0,\"MANUAL\":0,\"CLOSED\":0},"
-               "\"unknown\":0}");
+               "\"operator\":null,\"at\":null,\"oldest_due\":null,\"oldest_manual\":null,"
+               "\"counts\":{\"WAITING\":4,\"PROCESSING\":0,\"RETRY\":0,\"SUCCESS\":0,\"FAILED\":0,"
+               "\"MANUAL\":0,\"CLOSED\":0},\"unknown\":0,\"exposure\":[]}");
     fake_free(q);
+}
+
+static void one_queue_is_shown_with_what_it_holds_and_how_it_runs(void **state)
+{
+    struct fake_request *q;
+
+    (void)state;
+    assert_int_equal(fake_ask(BS_GET, "/v1/queues/PAY", "tok-viewer", "", &q), 200);
+    assert_str(
+        bs_buf_str(&q->body),
+        "{\"biz_type\":\"PAY\",\"configured\":true,\"host\":\"shop.example:443\",\"look_host\":"
+        "null,\"effect\":\"repeatable\",\"look_up\":false,\"concurrency\":32,\"rate\":\"200/"
+        "s\",\"max_retry_count\":10,\"max_age_ms\":259200000,\"call_timeout_ms\":0,\"lease_ms\":0,"
+        "\"paused\":false,\"reason\":null,\"operator\":null,\"at\":null,\"oldest_due\":\"2026-09-"
+        "21T14:11:50.000000Z\",\"oldest_manual\":\"2026-09-21T12:13:20.000000Z\",\"counts\":{"
+        "\"WAITING\":0,\"PROCESSING\":0,\"RETRY\":0,\"SUCCESS\":3,\"FAILED\":0,\"MANUAL\":0,"
+        "\"CLOSED\":0},\"unknown\":0,\"exposure\":[],\"amounts\":[{\"task_status\":\"SUCCESS\","
+        "\"currency\":\"CNY\",\"count\":3,\"amount\":\"9007199254740995\"}],\"running\":3,\"held_"
+        "until\":\"2026-09-21T14:13:25.000000Z\",\"breaker\":{\"state\":\"open\",\"since\":\"2026-"
+        "09-21T14:13:19.000000Z\",\"openings\":2,\"why\":\"HTTP_404 "
+        "\\\"x\\\"\"},\"calls\":{\"count\":100,\"p50_ms\":8,\"p99_ms\":10},\"waits\":{\"count\":1,"
+        "\"p50_ms\":3600000,\"p99_ms\":3600000},\"settles\":{\"count\":0,\"p50_ms\":null,\"p99_"
+        "ms\":null}}");
+    fake_free(q);
+    fake.held_us = -1;
+    assert_int_equal(fake_ask(BS_GET, "/v1/queues/PAY", "tok-viewer", "", &q), 200);
+    assert_non_null(strstr(q->body.p, "\"held_until\":null,\"breaker\":{\"state\":\"half_open\""));
+    fake_free(q);
+    assert_int_equal(fake_ask(BS_GET, "/v1/queues/OLD", "tok-viewer", "", NULL), 200);
+    assert_int_equal(fake_ask(BS_GET, "/v1/queues/NO_SUCH", "tok-viewer", "", NULL), 404);
 }
 
 int main(void)
@@ -467,6 +499,7 @@ int main(void)
         T(an_action_that_finds_no_room_is_503),
         T(a_queue_is_paused_after_the_commit_and_shown),
         T(queues_show_what_is_configured_and_what_is_left),
+        T(one_queue_is_shown_with_what_it_holds_and_how_it_runs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

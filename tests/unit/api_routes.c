@@ -29,7 +29,7 @@ static void unknown_paths_are_404_with_and_without_a_token(void **state)
                                          "/v1/tasks/42/",
                                          "/v1/tasks/42/log/",
                                          "/v1/tasks/42/nothing",
-                                         "/v1/queues/PAY",
+                                         "/v1/queues/PAY/",
                                          "/v2/tasks",
                                          "/healthz/" };
 
@@ -204,14 +204,31 @@ static void metrics_come_from_the_store_the_committer_and_the_program(void **sta
     fake.alerts_n = 3;
     assert_int_equal(fake_ask(BS_GET, "/metrics", NULL, "", &q), 200);
     assert_string_equal(q->type, "text/plain; version=0.0.4; charset=utf-8");
-    assert_true(
-        has(q, "\nbackstop_tasks{biz_type=\"PAY\",status=\"SUCCESS\",currency=\"CNY\"} 3\n"));
-    assert_true(has(q, "\nbackstop_tasks{biz_type=\"OLD\",status=\"WAITING\",currency=\"\"} 4\n"));
-    assert_true(has(q, "\nbackstop_task_amount{biz_type=\"PAY\",status=\"SUCCESS\",currency="
+    assert_true(has(q, "\nbackstop_tasks{biz_type=\"PAY\",status=\"SUCCESS\"} 3\n"));
+    assert_true(has(q, "\nbackstop_tasks{biz_type=\"OLD\",status=\"WAITING\"} 4\n"));
+    assert_true(has(q, "\nbackstop_tasks{biz_type=\"NOTE\",status=\"MANUAL\"} 0\n"));
+    assert_true(has(q, "\nbackstop_tasks_amount{biz_type=\"PAY\",status=\"SUCCESS\",currency="
                        "\"CNY\"} 9007199254740995\n"));
-    assert_true(has(q, "\nbackstop_tasks_unknown{biz_type=\"MONEY\",status=\"MANUAL\",currency="
-                       "\"CNY\"} 1\n"));
+    assert_true(has(q, "\nbackstop_exposure_amount{biz_type=\"PAY\",currency=\"CNY\"} 0\n"));
+    assert_true(has(q, "\nbackstop_exposure_amount{biz_type=\"MONEY\",currency=\"CNY\"} 7\n"));
+    assert_true(has(q, "\nbackstop_tasks_unknown{biz_type=\"MONEY\"} 1\n"));
+    assert_true(has(q, "\nbackstop_tasks_unknown{biz_type=\"NOTE\"} 0\n"));
     assert_true(has(q, "\nbackstop_oldest_due_seconds{biz_type=\"PAY\"} 90\n"));
+    assert_true(has(q, "\nbackstop_oldest_due_seconds{biz_type=\"NOTE\"} 0\n"));
+    assert_true(has(q, "\nbackstop_oldest_manual_seconds{biz_type=\"PAY\"} 7200\n"));
+    assert_true(has(q, "\nbackstop_queue_running{biz_type=\"PAY\"} 3\n"));
+    assert_true(has(q, "\nbackstop_queue_held_seconds{biz_type=\"PAY\"} 5\n"));
+    assert_true(has(q, "\nbackstop_breaker_open{biz_type=\"PAY\"} 1\n"));
+    assert_true(has(q, "\nbackstop_breaker_openings_total{biz_type=\"PAY\"} 2\n"));
+    assert_true(has(q, "\nbackstop_call_seconds_bucket{biz_type=\"PAY\",le=\"0.0025\"} 0\n"));
+    assert_true(has(q, "\nbackstop_call_seconds_bucket{biz_type=\"PAY\",le=\"0.01\"} 100\n"));
+    assert_true(has(q, "\nbackstop_call_seconds_bucket{biz_type=\"PAY\",le=\"3600\"} 100\n"));
+    assert_true(has(q, "\nbackstop_call_seconds_bucket{biz_type=\"PAY\",le=\"+Inf\"} 100\n"));
+    assert_true(has(q, "\nbackstop_call_seconds_sum{biz_type=\"PAY\"} 0.700000\n"));
+    assert_true(has(q, "\nbackstop_call_seconds_count{biz_type=\"PAY\"} 100\n"));
+    assert_true(has(q, "\nbackstop_wait_seconds_bucket{biz_type=\"PAY\",le=\"3600\"} 0\n"));
+    assert_true(has(q, "\nbackstop_wait_seconds_bucket{biz_type=\"PAY\",le=\"+Inf\"} 1\n"));
+    assert_true(has(q, "\nbackstop_settle_seconds_count{biz_type=\"PAY\"} 0\n"));
     assert_true(has(q, "\nbackstop_alerts{kind=\"EFFECT_CONFLICT\"} 6\n"));
     assert_true(has(q, "\nbackstop_store_readable 1\n"));
     assert_true(has(q, "\nbackstop_commits_total 12\n"));
@@ -229,6 +246,7 @@ static void metrics_answer_also_without_the_store(void **state)
     assert_int_equal(fake_ask(BS_GET, "/metrics", NULL, "", &q), 200);
     assert_true(has(q, "\nbackstop_store_readable 0\n"));
     assert_true(has(q, "\nmore 1\n"));
+    assert_true(has(q, "\nbackstop_breaker_open{biz_type=\"PAY\"} 1\n"));
     assert_false(has(q, "backstop_tasks"));
     fake_free(q);
 }

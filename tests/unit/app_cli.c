@@ -70,7 +70,7 @@ static void what_is_not_understood_is_refused_in_one_clear_line(void **state)
         { "task shw 1", 2, "backstop: unknown command `task shw`; did you mean `task show`?\n" },
         { "srve", 2, "backstop: unknown command `srve`; did you mean `serve`?\n" },
         { "xyzzyxyzzy", 2, "backstop: unknown command `xyzzyxyzzy`; backstop --help lists them\n" },
-        { "queue", 2, "backstop: `queue` needs one of: list, pause, resume\n" },
+        { "queue", 2, "backstop: `queue` needs one of: list, show, pause, resume\n" },
         { "-c f serve", 2, "backstop: `-c` stands before the command; options come after it\n" },
         { "task show", 2, "backstop: task show: needs TASK_NO; see backstop task show --help\n" },
         { "task show 1 2", 2, "backstop: task show: `2` is one word too many\n" },

@@ -77,6 +77,56 @@ static void amounts_have_their_point_and_their_currency(void **state)
     assert_string_equal(bs_buf_str(&out).p, "amount    64.10 CNY\ncurrency  CNY\n");
 }
 
+static void lists_of_amounts_and_inner_objects_are_readable(void **state)
+{
+    static const struct bs_column columns[] = { { "EXPOSURE", "exposure" },
+                                                { "AMOUNTS", "amounts" } };
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 64 << 10 };
+
+    (void)state;
+    check_table("{\"items\":[{\"exposure\":[{\"currency\":\"CNY\",\"amount\":\"6410\"},{"
+                "\"currency\":\"JPY\",\"amount\":\"5\"}],\"amounts\":[{\"task_status\":"
+                "\"MANUAL\",\"currency\":\"CNY\",\"count\":2,\"amount\":\"6410\"}]},{\"exposure\":"
+                "[],\"amounts\":[{\"odd\":1}]}]}",
+                columns, 2,
+                "EXPOSURE          AMOUNTS\n"
+                "64.10 CNY, 5 JPY  MANUAL 64.10 CNY (2)\n"
+                "                  {\"odd\":1}\n");
+    assert_int_equal(bs_view_tree(&out,
+                                  BS_STR("{\"a\":1,\"breaker\":{\"state\":\"open\",\"why\":null,"
+                                         "\"deep\":{\"x\":1}},\"empty\":{},\"amounts\":[{"
+                                         "\"currency\":\"CNY\",\"amount\":\"5\"},{\"currency\":"
+                                         "\"JPY\",\"amount\":\"5\"}],\"none\":[]}"),
+                                  NULL),
+                     BS_OK);
+    assert_string_equal(bs_buf_str(&out).p, "a              1\n"
+                                            "breaker.state  open\n"
+                                            "breaker.deep   {\"x\":1}\n"
+                                            "amounts        0.05 CNY\n"
+                                            "               5 JPY\n");
+}
+
+static void inner_lists_become_rows_of_their_own(void **state)
+{
+    static const struct bs_column columns[] = { { "QUEUE", "biz_type" },
+                                                { "AMOUNT", "amount", BS_COLUMN_AMOUNT } };
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 64 << 10 };
+
+    (void)state;
+    assert_int_equal(
+        bs_view_inner(&out,
+                      BS_STR("{\"items\":[{\"biz_type\":\"A\",\"amounts\":[{\"currency\":\"CNY\","
+                             "\"amount\":\"5\"},{\"currency\":\"JPY\",\"amount\":\"5\"}]},"
+                             "{\"biz_type\":\"B\",\"amounts\":[]}]}"),
+                      "amounts", columns, 2, NULL),
+        BS_OK);
+    assert_string_equal(bs_buf_str(&out).p, "QUEUE  AMOUNT\nA      0.05 CNY\nA      5 JPY\n");
+    bs_buf_free(&out);
+    assert_int_equal(bs_view_inner(&out, BS_STR("{\"items\":[]}"), "amounts", columns, 2, NULL),
+                     BS_OK);
+    assert_int_equal(out.len, 0);
+}
+
 static void when_next_is_shown_while_something_is_next(void **state)
 {
     static const struct bs_column columns[] = { { "S", "task_status" },
@@ -134,6 +184,8 @@ int main(void)
         cmocka_unit_test(members_of_members_lists_and_times_are_readable),
         cmocka_unit_test(control_characters_are_shown_and_not_sent),
         cmocka_unit_test(amounts_have_their_point_and_their_currency),
+        cmocka_unit_test(lists_of_amounts_and_inner_objects_are_readable),
+        cmocka_unit_test(inner_lists_become_rows_of_their_own),
         cmocka_unit_test(when_next_is_shown_while_something_is_next),
         cmocka_unit_test(numbers_keep_their_digits),
         cmocka_unit_test(an_answer_without_items_is_an_error),
