@@ -69,7 +69,8 @@ static void clear_alert(struct bs_feed *f, struct bs_time now)
     f->teller.op.alert_clear =
         (struct bs_op_alert_clear){ .kind = BS_STR("breaker"),
                                     .subject = f->biz_type,
-                                    .message = BS_STR("the endpoint answers again") };
+                                    .message = BS_STR("the endpoint answers again"),
+                                    .tell = true };
     f->teller.alert_open = false;
     send(f, now);
 }
