@@ -55,7 +55,7 @@ struct bs_engine_queue {
     bool breaker_open;    /* after `until` one task may try            */
     struct bs_time since; /* the breaker tripped; 0: closed            */
     uint32_t openings;    /* since the start                           */
-    char why[256];        /* of the last opening                       */
+    char why[384];        /* of the last opening                       */
     /* µs; live as long as the engine: calls to the handler; from due to the start of the attempt;
        from acceptance to SUCCESS. */
     const struct bs_hist *calls, *waits, *ends;

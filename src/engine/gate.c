@@ -222,7 +222,7 @@ static void say_why(struct bs_line *line, enum bs_endpoint which, const struct b
 {
     const struct bs_breaker *b = &line->breakers[which];
     bool fault = o->reach == BS_REACH_FAULT;
-    struct bs_str message = bs_utf8_cut(o->message, 96);
+    struct bs_str message = bs_utf8_cut(o->message, 240);
 
     (void)snprintf(
         line->gate.why, sizeof(line->gate.why), "%s: %u %s in a row, the last %.*s: %.*s",

@@ -52,7 +52,7 @@ struct bs_gate {
     bool probing;         /* a breaker is open: after `until` one task may go and try       */
     struct bs_time since; /* the breaker tripped                                            */
     uint32_t openings;    /* how often one did, since the start                             */
-    char why[256];
+    char why[384];
 };
 
 /* The executor's side of a queue. Made by the scheduler, touched by the executor only, but for
