@@ -238,12 +238,21 @@ static bs_rc start_api(struct bs_server *s, struct bs_err *err)
 static bs_rc start_threads(struct bs_server *s, struct bs_err *err)
 {
     const struct bs_config *c = bs_server_config(s);
+    const struct bs_keep_options keep = {
+        .queues = &s->queues,
+        .committer = s->committer,
+        .clock = s->clock,
+        .ids = &s->ids,
+        .store_url = c->store_url,
+        .store_path = c->store_path,
+        .with_fd = true,
+    };
 
     BS_TRY(bs_thread_start(&s->executor_thread, bs_engine_executor(s->engine), s->clock, err));
     BS_TRY(bs_thread_start(&s->reaper_thread, bs_engine_reaper(s->engine), s->clock, err));
     BS_TRY(bs_thread_start(&s->scheduler_thread, bs_engine_scheduler(s->engine), s->clock, err));
-    BS_TRY(bs_maintain_init(&s->maintain, c->store_url, c->store_path, &s->arena, err));
-    return bs_thread_start(&s->maintain_thread, &s->maintain.actor, s->clock, err);
+    BS_TRY(bs_keep_new(&keep, &s->keep, err));
+    return bs_thread_start(&s->keep_thread, bs_keep_actor(s->keep), s->clock, err);
 }
 
 /* Written beside it and renamed, so that whoever waits for the file reads a whole number. */
@@ -346,16 +355,18 @@ bool bs_server_drained(struct bs_server *s)
 
 static void free_all(struct bs_server *s)
 {
-    bs_maintain_done(&s->maintain);
+    bs_keep_quiet(s->keep);
     if (s->reader)
         bs_store_close(s->reader);
-    /* The committer's last answers go to works of the engine and the API. */
+    /* The committer's last answers go to works of the engine, of maintenance and of the
+     * API. */
     if (s->committer)
         bs_committer_free(s->committer);
     if (s->api)
         bs_api_free(s->api);
     if (s->engine)
         bs_engine_free(s->engine);
+    bs_keep_free(s->keep);
     for (uint32_t i = 0; i < s->configs_n; i++)
         bs_config_free(s->configs[i]);
     bs_arena_free(&s->arena);
@@ -372,7 +383,7 @@ bool bs_server_stop(struct bs_server *s)
     bs_thread_stop(&s->executor_thread);
     if (s->http)
         bs_http_stop(s->http, BS_SEC(ANSWER_S));
-    bs_thread_stop(&s->maintain_thread);
+    bs_thread_stop(&s->keep_thread);
     atomic_store(&s->hinted, NULL);
     bs_thread_stop(&s->committer_thread);
     free_all(s);

@@ -43,10 +43,17 @@ static void add_engine(struct bs_server *s, struct bs_buf *out)
 
 static void add_store(struct bs_server *s, struct bs_buf *out)
 {
+    struct bs_keep_figures f = { 0 };
+
+    bs_keep_figures(s->keep, &f);
     add(out, "backstop_wal_bytes", "gauge", "Size of the write-ahead log of the store.",
-        (uint64_t)atomic_load(&s->maintain.wal_bytes));
-    add(out, "backstop_checkpoints_total", "counter", "Checkpoints of the store.",
-        (uint64_t)atomic_load(&s->maintain.checkpoints));
+        (uint64_t)f.wal_bytes);
+    add(out, "backstop_checkpoints_total", "counter", "Checkpoints of the store.", f.checkpoints);
+    add(out, "backstop_archived_total", "counter", "Tasks moved to history.", f.archived);
+    add(out, "backstop_purged_total", "counter", "Tasks deleted from history.", f.purged);
+    add_seconds(out, "backstop_history_pass_timestamp_seconds", "gauge",
+                "When the last pass over finished tasks ended, store time; 0: none yet.",
+                (uint64_t)f.last_pass.us);
 }
 
 static void add_http(struct bs_server *s, struct bs_buf *out)

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "api/api.h"
-#include "app/maintain.h"
 #include "app/server.h"
 #include "engine/engine.h"
+#include "keep/keep.h"
 #include "net/caller.h"
 #include "net/http.h"
 #include "store/committer.h"
@@ -30,9 +30,9 @@ struct bs_server {
     struct bs_api *api;
     struct bs_http_server *http;
     struct bs_store *reader; /* the main thread's */
-    struct bs_maintain maintain;
+    struct bs_keep *keep;
     struct bs_thread committer_thread, scheduler_thread, executor_thread, reaper_thread,
-        maintain_thread;
+        keep_thread;
 
     /* Hints of commits go to the engine once it is there. */
     _Atomic(struct bs_engine *) hinted;
