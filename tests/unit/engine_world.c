@@ -203,6 +203,7 @@ static void set_queue(struct world *w)
     w->confs[0] = (struct bs_queue_conf){
         .biz_type = S("PAY_CALLBACK"),
         .handler_url = S("http://shop.test/pay"),
+        .handler_host = S("shop.test:80"),
         .secret = { S("secret") },
         .look_timeout = BS_SEC(3),
         .call_timeout = BS_SEC(10),
@@ -220,7 +221,24 @@ void world_looks(struct world *w)
 {
     w->confs[0].look = BS_LOOK_HTTP;
     w->confs[0].look_url = S("http://shop.test/orders/{order_no}");
+    w->confs[0].look_host = S("shop.test:80");
     w->confs[0].policy.has_look_up = true;
+}
+
+void world_adds(struct world *w, const char *biz_type, const char *host)
+{
+    struct bs_queue_conf *q = &w->confs[w->queues.n];
+    static char urls[QUEUES_MAX][2][96];
+    char(*url)[96] = urls[w->queues.n];
+
+    assert_true(w->queues.n < QUEUES_MAX);
+    *q = w->confs[0];
+    (void)snprintf(url[0], sizeof(url[0]), "http://%s/%s", host, biz_type);
+    (void)snprintf(url[1], sizeof(url[1]), "%s:80", host);
+    q->biz_type = bs_str_of(biz_type);
+    q->handler_url = bs_str_of(url[0]);
+    q->handler_host = bs_str_of(url[1]);
+    w->queues.n++;
 }
 
 struct world *world_new(void)

@@ -84,6 +84,8 @@ void world_turns(struct world *w, uint32_t n);
 void world_says(struct world *w, struct line line);
 /* Gives PAY_CALLBACK a look-up at /orders/{order_no}. */
 void world_looks(struct world *w);
+/* One more queue like the first, at http://host/biz_type; names in byte order. Before the start. */
+void world_adds(struct world *w, const char *biz_type, const char *host);
 /* Submits and commits; the members after request_id as JSON, beginning with a comma. */
 int64_t world_submit(struct world *w, const char *request_id, const char *more);
 /* A task's row now. The arena keeps it. */
