@@ -11,14 +11,16 @@
 /* What this process sees of one configured queue, beside what the store keeps. */
 struct bs_queue_live {
     char biz_type[33];
-    uint32_t running;          /* executions in flight                                       */
-    struct bs_time held_until; /* nothing is called before; 0 or past: not held              */
-    bool breaker_open;         /* the breaker tripped; after held_until one task may try     */
-    struct bs_time since;      /* when it tripped; 0: closed                                 */
-    uint32_t openings;         /* since the start                                            */
-    char why[256];             /* of the last opening                                        */
-    const struct bs_hist *calls, *waits, *settles; /* handler calls; from due to the start; from
-                                acceptance to SUCCESS. Live as long as the process; never NULL */
+    uint32_t running;          /* executions in flight                                    */
+    struct bs_time held_until; /* nothing is called before; 0 or past: not held           */
+    bool breaker_open;         /* the breaker tripped; after held_until one task may try  */
+    struct bs_time since;      /* when it tripped; 0: closed                              */
+    uint32_t openings;         /* since the start                                         */
+    char why[256];             /* of the last opening                                     */
+    /* Live as long as the process; never NULL. */
+    const struct bs_hist *calls;   /* to the handler                       */
+    const struct bs_hist *waits;   /* from due to the start of the attempt */
+    const struct bs_hist *settles; /* from acceptance to SUCCESS           */
 };
 
 struct bs_api_options {

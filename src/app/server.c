@@ -218,6 +218,7 @@ static bs_rc start_api(struct bs_server *s, struct bs_err *err)
         .node = bs_str_of(c->node),
         .on_pause = on_pause,
         .metrics = bs_server_metrics,
+        .live = bs_server_live,
         .ready = is_ready,
         .ctx = s,
     };

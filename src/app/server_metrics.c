@@ -2,6 +2,7 @@
 #include "app/server_parts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -102,4 +103,30 @@ void bs_server_metrics(void *ctx, struct bs_buf *out)
     add_store(s, out);
     add_http(s, out);
     add_process(s, out);
+}
+
+static void describe(const struct bs_engine_queue *q, struct bs_queue_live *ret)
+{
+    *ret = (struct bs_queue_live){ .running = q->running,
+                                   .held_until = q->until,
+                                   .breaker_open = q->breaker_open,
+                                   .since = q->since,
+                                   .openings = q->openings,
+                                   .calls = q->calls,
+                                   .waits = q->waits,
+                                   .settles = q->ends };
+    memcpy(ret->biz_type, q->biz_type, sizeof(ret->biz_type));
+    memcpy(ret->why, q->why, sizeof(ret->why));
+}
+
+uint32_t bs_server_live(void *ctx, struct bs_queue_live *ret, uint32_t max)
+{
+    struct bs_server *s = ctx;
+    struct bs_engine_queue *items = calloc((size_t)max + 1, sizeof(*items));
+    uint32_t n = items ? bs_engine_queues(s->engine, items, max) : 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        describe(&items[i], &ret[i]);
+    free(items);
+    return n;
 }

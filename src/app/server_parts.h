@@ -61,3 +61,4 @@ BS_NODISCARD bs_rc bs_server_orphans(struct bs_server *s, const struct bs_queues
 void bs_server_alert_orphans(struct bs_server *s);
 /* For struct bs_api_options. */
 void bs_server_metrics(void *ctx, struct bs_buf *out);
+uint32_t bs_server_live(void *ctx, struct bs_queue_live *ret, uint32_t max);

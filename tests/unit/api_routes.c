@@ -1,6 +1,8 @@
 /* What every route has in common: paths, methods, content types, parameters, limits; and the open
  * ones. */
 #include "api_fake.h"
+
+#include "api/metrics.h"
 #include "check.h"
 
 static int start(void **state)
@@ -237,6 +239,15 @@ static void metrics_come_from_the_store_the_committer_and_the_program(void **sta
     fake_free(q);
 }
 
+static void labels_of_metrics_are_escaped(void **state)
+{
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 256 };
+
+    (void)state;
+    bs_metric_label(&out, "biz_type", BS_STR("a\"b\\c\nd"));
+    assert_string_equal(bs_buf_str(&out).p, "biz_type=\"a\\\"b\\\\c\\nd\"");
+}
+
 static void metrics_answer_also_without_the_store(void **state)
 {
     struct fake_request *q;
@@ -306,6 +317,7 @@ int main(void)
         T(the_servers_own_refusals_are_problems_too),
         T(health_readiness_and_version_are_told),
         T(metrics_come_from_the_store_the_committer_and_the_program),
+        T(labels_of_metrics_are_escaped),
         T(metrics_answer_also_without_the_store),
         T(a_read_that_fails_is_503_and_the_next_one_is_served),
         T(too_many_reads_are_503_and_none_is_lost),
