@@ -16,7 +16,7 @@ struct bs_queue_live {
     bool breaker_open;         /* the breaker tripped; after held_until one task may try  */
     struct bs_time since;      /* when it tripped; 0: closed                              */
     uint32_t openings;         /* since the start                                         */
-    char why[256];             /* of the last opening                                     */
+    char why[384];             /* of the last opening; may end within a character          */
     /* Live as long as the process; never NULL. */
     const struct bs_hist *calls;   /* to the handler                       */
     const struct bs_hist *waits;   /* from due to the start of the attempt */

@@ -96,7 +96,7 @@ static void render_breaker(struct bs_json *j, const struct bs_queue_live *l, boo
     bs_json_kstr(j, "state", bs_str_of(state));
     bs_json_ktime(j, "since", l->since);
     bs_json_kint(j, "openings", l->openings);
-    bs_json_kstr_or_null(j, "why", bs_str_of(l->why));
+    bs_json_kstr_or_null(j, "why", bs_utf8_cut(bs_str_of(l->why), sizeof(l->why)));
     bs_json_close(j);
 }
 

@@ -116,6 +116,7 @@ static void describe(const struct bs_engine_queue *q, struct bs_queue_live *ret)
                                    .waits = q->waits,
                                    .settles = q->ends };
     memcpy(ret->biz_type, q->biz_type, sizeof(ret->biz_type));
+    _Static_assert(sizeof(ret->why) == sizeof(q->why), "the whole text");
     memcpy(ret->why, q->why, sizeof(ret->why));
 }
 
