@@ -69,7 +69,7 @@ _Static_assert(BS_COUNT(success_keys) == BS_SUC_COUNT, "every key of success");
     {                                                                                              \
         [BS_LIM_MANUAL_GROWTH] = { "manual_growth",                                                \
                                    BS_CONF_COUNT,                                                  \
-                                   .standard = growth,                                             \
+                                   .standard = (growth),                                           \
                                    .min = 1,                                                       \
                                    .max = COUNT_MAX,                                               \
                                    .instead = "none",                                              \
@@ -77,28 +77,28 @@ _Static_assert(BS_COUNT(success_keys) == BS_SUC_COUNT, "every key of success");
                                           "growth_window ago." },                                  \
         [BS_LIM_MANUAL_AGE] = { "manual_age",                                                      \
                                 BS_CONF_SPAN,                                                      \
-                                .standard = age,                                                   \
+                                .standard = (age),                                                 \
                                 .min = SECONDS(1),                                                 \
                                 .max = DAYS(366),                                                  \
                                 .instead = "none",                                                 \
                                 .doc = "A task waits for a person for so long." },                 \
         [BS_LIM_OLDEST_DUE] = { "oldest_due",                                                      \
                                 BS_CONF_SPAN,                                                      \
-                                .standard = due,                                                   \
+                                .standard = (due),                                                 \
                                 .min = SECONDS(1),                                                 \
                                 .max = DAYS(366),                                                  \
                                 .instead = "none",                                                 \
                                 .doc = "A task has been due for so long and does not run." },      \
         [BS_LIM_BACKLOG] = { "backlog",                                                            \
                              BS_CONF_COUNT,                                                        \
-                             .standard = log,                                                      \
+                             .standard = (log),                                                    \
                              .min = 1,                                                             \
                              .max = COUNT_MAX,                                                     \
                              .instead = "none",                                                    \
                              .doc = "So many tasks are in WAITING and RETRY together." },          \
         [BS_LIM_UNKNOWN] = { "unknown",                                                            \
                              BS_CONF_COUNT,                                                        \
-                             .standard = unknowns,                                                 \
+                             .standard = (unknowns),                                               \
                              .min = 1,                                                             \
                              .max = COUNT_MAX,                                                     \
                              .instead = "none",                                                    \

@@ -258,7 +258,9 @@ static void commands_do_not_need_the_secrets_of_the_server(void **state)
     unsetenv("BS_TEST_GONE");
     assert_int_equal(bs_config_read("f",
                                     BS_STR("store: sqlite:x.db\nqueues: { A: { secret: "
-                                           "'${BS_TEST_GONE}' } }\n"),
+                                           "'${BS_TEST_GONE}' } }\nalerts: { webhooks: { ops: { "
+                                           "url: http://h/, secret: '${BS_TEST_GONE}' } } }\n"
+                                           "hosts: { 'h:80': { concurrency: 1 } }\n"),
                                     BS_CONFIG_PLACES, &c, &report),
                      BS_OK);
     assert_string_equal(c->socket, "x.db.sock");

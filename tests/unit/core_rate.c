@@ -83,11 +83,38 @@ static void without_a_rate_everything_may_start(void **state)
     assert_int_equal(bs_pace_when(&p, &none, BS_US(0)).us, 0);
 }
 
+static void a_rate_is_written_as_it_is_read(void **state)
+{
+    static const char *const good[] = { "1/s", "200/s", "5/m", "1/h", "4294967295/h" };
+    static const char *const bad[] = { "",     "1",    "1/",    "/s",   "1/d",  "1/ss",
+                                       "-1/s", "+1/s", "1.5/s", "1 /s", "1/s ", "4294967296/s" };
+
+    (void)state;
+    for (size_t i = 0; i < BS_COUNT(good); i++) {
+        BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 64 };
+        struct bs_rate r = { 0 };
+        assert_true(bs_rate_parse(bs_str_of(good[i]), &r));
+        bs_rate_write(&out, &r);
+        assert_string_equal(bs_buf_str(&out).p, good[i]);
+    }
+    for (size_t i = 0; i < BS_COUNT(bad); i++) {
+        struct bs_rate r = { 7, { 9 } };
+        if (bs_rate_parse(bs_str_of(bad[i]), &r))
+            fail_msg("taken: %s", bad[i]);
+        assert_int_equal(r.calls, 7);
+    }
+    BS_CLEANUP(bs_buf_free) struct bs_buf out = { .max = 64 };
+    bs_rate_write(&out, &(struct bs_rate){ 0 });
+    bs_rate_write(&out, &(struct bs_rate){ 3, BS_SEC(90) });
+    assert_string_equal(bs_buf_str(&out).p, "none3/90s");
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_no_second_start_more_than_the_rate_and_the_slack_allow),
         cmocka_unit_test(what_was_not_used_is_not_saved_up),
+        cmocka_unit_test(a_rate_is_written_as_it_is_read),
         cmocka_unit_test(without_a_rate_everything_may_start),
     };
 
