@@ -293,6 +293,40 @@ static void a_hosts_limit_holds_over_all_its_queues_and_its_places_go_round(void
     world_free(w);
 }
 
+static void a_reload_changes_limits_and_rates_of_what_waits(void **state)
+{
+    static const struct bs_host_conf few[] = { { { "shop.test:80", 12 }, 1 } };
+    static const struct bs_host_conf more[] = { { { "shop.test:80", 12 }, 4 } };
+    static struct bs_queue_conf conf;
+    static struct bs_queues second_conf;
+    struct world *w = world_new();
+    (void)state;
+
+    w->queues.hosts = few;
+    w->queues.hosts_n = 1;
+    world_says(w, (struct line){ .match = "POST", .status = 204, .after_us = 100000 });
+    world_start(w);
+    submit_to(w, "PAY_CALLBACK", 0, 200, "");
+    world_run(w, 2 * second);
+    assert_int_equal(w->fake->running_max, 1);
+    second_conf = (struct bs_queues){ w->confs, 1, .hosts = more, .hosts_n = 1 };
+    atomic_store(&w->slot.now, &second_conf);
+    bs_engine_reload(w->engine);
+    world_run(w, 2 * second);
+    assert_int_equal(w->fake->running_max, 4);
+    uint32_t before = w->sights_n;
+    conf = w->confs[0];
+    conf.rate = (struct bs_rate){ 5, { second } };
+    second_conf.items = &conf;
+    w->queues = second_conf;
+    atomic_store(&w->slot.now, &w->queues);
+    bs_engine_reload(w->engine);
+    world_run(w, 4 * second);
+    /* What was claimed before it is called at the new rate too. */
+    assert_in_range(w->sights_n - before, 18, 5 * 4 + 8);
+    world_free(w);
+}
+
 static void no_more_calls_start_in_any_second_than_the_rate_says(void **state)
 {
     struct world *w = world_new();
@@ -405,6 +439,7 @@ int main(void)
         cmocka_unit_test(another_address_in_the_configuration_is_another_endpoint),
         cmocka_unit_test(after_503_with_retry_after_300_nobody_calls_that_host_for_300_s),
         cmocka_unit_test(a_hosts_limit_holds_over_all_its_queues_and_its_places_go_round),
+        cmocka_unit_test(a_reload_changes_limits_and_rates_of_what_waits),
         cmocka_unit_test(no_more_calls_start_in_any_second_than_the_rate_says),
         cmocka_unit_test(a_slow_rate_waits_with_few_leases),
         cmocka_unit_test(queues_whose_calls_hang_leave_places_for_the_others),
