@@ -410,9 +410,6 @@ ON CONFLICT (biz_type) DO UPDATE SET orphan_since = excluded.orphan_since
 -- name: queue_state_get
 SELECT paused, reason, operator, at, orphan_since FROM queue_state WHERE biz_type = ?1
 
--- name: queue_state_all
-SELECT biz_type, paused, reason, operator, at, orphan_since FROM queue_state ORDER BY biz_type
-
 -- name: queue_names
 SELECT biz_type FROM queue_stat UNION SELECT biz_type FROM queue_state ORDER BY 1
 

@@ -14,6 +14,7 @@ struct faulty_db {
     int64_t left; /* matching calls until the plan fails one; meaningful with plan.fail_in > 0 */
     bool done;    /* a plan for once has failed its call */
     uint64_t trips;
+    uint64_t runs[BS_SQL_COUNT];
     bs_rc (*ask)(void *ctx, enum bs_fault_call call, enum bs_fault_when when);
     void *ask_ctx;
 };
@@ -102,6 +103,7 @@ static bs_rc faulty_run(struct bs_db *db, enum bs_sql sql, const struct bs_val *
 
     BS_TRY(fault(f, BS_FAULT_RUN, BS_FAULT_BEFORE, &sql, err));
     BS_TRY(f->real->ops->run(f->real, sql, args, n, ret_changes, err));
+    f->runs[sql]++;
     return fault(f, BS_FAULT_RUN, BS_FAULT_AFTER, &sql, err);
 }
 
@@ -112,6 +114,7 @@ static bs_rc faulty_run_many(struct bs_db *db, enum bs_sql sql, const struct bs_
 
     BS_TRY(fault(f, BS_FAULT_RUN, BS_FAULT_BEFORE, &sql, err));
     BS_TRY(f->real->ops->run_many(f->real, sql, args, cols, n, err));
+    f->runs[sql]++;
     return fault(f, BS_FAULT_RUN, BS_FAULT_AFTER, &sql, err);
 }
 
@@ -182,6 +185,11 @@ void bs_faulty_plan(struct bs_db *faulty, const struct bs_fault_plan *plan)
 uint64_t bs_faulty_trips(struct bs_db *faulty)
 {
     return self(faulty)->trips;
+}
+
+uint64_t bs_faulty_runs(struct bs_db *faulty, enum bs_sql sql)
+{
+    return self(faulty)->runs[sql];
 }
 
 void bs_faulty_hook(struct bs_db *faulty,

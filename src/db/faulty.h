@@ -35,6 +35,8 @@ struct bs_db *bs_faulty_new(struct bs_db *real);
 void bs_faulty_plan(struct bs_db *faulty, const struct bs_fault_plan *plan);
 /* How often a plan has failed a call, since birth. */
 uint64_t bs_faulty_trips(struct bs_db *faulty);
+/* How often a statement was run through to its end, since birth. */
+uint64_t bs_faulty_runs(struct bs_db *faulty, enum bs_sql sql);
 /* Asked at every call before it happens, when set; another rc than BS_OK fails it. For seeded
  * faults: called with both whens, so that each can be refused. */
 void bs_faulty_hook(struct bs_db *faulty,

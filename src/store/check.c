@@ -108,8 +108,9 @@ bs_rc bs_store_check(struct bs_store *s, struct bs_buf *report, struct bs_err *e
     };
 
     STORE_CHECK(s);
-    BS_TRY(s->db->ops->begin(s->db, err));
-    bs_rc rc = check_file(s, report, err);
+    bs_rc rc = s->db->ops->begin(s->db, err);
+    if (rc == BS_OK)
+        rc = check_file(s, report, err);
     for (size_t i = 0; i < BS_COUNT(rows) && rc == BS_OK; i++)
         rc = check_rows(s, rows[i], report, err);
     if (rc == BS_OK)

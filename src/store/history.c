@@ -125,6 +125,9 @@ static bs_rc state_before(struct bs_store *s, const struct bs_task *t, int64_t a
 
 /* ---- pages ---- */
 
+/* Less than any id, but not 0, which means the end. */
+enum { BEFORE_ALL = 1 };
+
 static uint32_t items_of(const struct history *h, const struct log_row *r)
 {
     return 1u + has_claim(h, r) + r->via_failed;
@@ -147,7 +150,7 @@ static bs_rc add_rows(struct bs_store *s, struct history *h, int64_t task_id, in
             return BS_OK;
         log_row_read(cols, &row);
         if (h->n > 0 && h->n + items_of(h, &row) > h->limit) {
-            *ret_next = last;
+            *ret_next = last ? last : BEFORE_ALL;
             return BS_OK;
         }
         add_row(h, &row);

@@ -93,6 +93,12 @@ void assert_sound(struct world *w);
 #define assert_str(s, literal) assert_string_equal(to_text(w, (s)), (literal))
 const char *to_text(struct world *w, struct bs_str s);
 
+/* A life of the store with every operation and every action, each driven until it is done: any of
+ * the driver's calls may fail. What the stories of this process were made of: */
+void story(struct world *w);
+bool story_reached_op(enum bs_op_kind kind);
+bool story_reached_act(enum bs_action action);
+
 /* A case of the contract: gets a fresh world. */
 #define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, case_setup, case_teardown, NULL)
 int case_setup(void **state);
@@ -111,6 +117,7 @@ int run_history_cases(void);
 int run_age_cases(void);
 int run_open_cases(void);
 int run_fault_cases(void);
+int run_reach_cases(void);
 int run_committer_cases(void);
 int run_plan_cases(void);
 int run_alert_cases(void);
