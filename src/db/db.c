@@ -6,7 +6,7 @@ bs_rc bs_db_check(const struct bs_db *db, struct bs_err *err)
     const struct bs_db_ops *o = db ? db->ops : NULL;
 
     if (!o || !o->name || !o->begin || !o->commit || !o->rollback || !o->run || !o->run_many ||
-        !o->next || !o->script || !o->close)
+        !o->next || !o->script || !o->copy || !o->close)
         return bs_fail(err, BS_E_INVALID, "the database driver's table has a hole");
     return BS_OK;
 }

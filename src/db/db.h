@@ -68,6 +68,10 @@ struct bs_db_ops {
                   bool *ret_more, struct bs_err *err);
     /* Runs a migration script (several statements, no rows). */
     bs_rc (*script)(struct bs_db *db, const char *text, struct bs_err *err);
+    /* A copy of the whole database, of one instant, into the file that is there and empty; others
+     * may write meanwhile. Outside a transaction. Not synced. BS_E_REFUSED: this database has tools
+     * of its own for that. */
+    bs_rc (*copy)(struct bs_db *db, const char *path, struct bs_err *err);
     void (*close)(struct bs_db *db);
 };
 

@@ -137,6 +137,15 @@ static bs_rc faulty_script(struct bs_db *db, const char *text, struct bs_err *er
     return fault(f, BS_FAULT_SCRIPT, BS_FAULT_AFTER, NULL, err);
 }
 
+static bs_rc faulty_copy(struct bs_db *db, const char *path, struct bs_err *err)
+{
+    struct faulty_db *f = self(db);
+
+    BS_TRY(fault(f, BS_FAULT_SCRIPT, BS_FAULT_BEFORE, NULL, err));
+    BS_TRY(f->real->ops->copy(f->real, path, err));
+    return fault(f, BS_FAULT_SCRIPT, BS_FAULT_AFTER, NULL, err);
+}
+
 static void faulty_close(struct bs_db *db)
 {
     if (!db)
@@ -156,6 +165,7 @@ static const struct bs_db_ops faulty_ops = {
     .run_many = faulty_run_many,
     .next = faulty_next,
     .script = faulty_script,
+    .copy = faulty_copy,
     .close = faulty_close,
 };
 

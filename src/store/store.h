@@ -46,6 +46,15 @@ extern const int32_t bs_store_program_version;
  * tasks, figures against rows. Each finding is one line into report; BS_OK with an empty report is
  * a sound store. */
 BS_NODISCARD bs_rc bs_store_check(struct bs_store *s, struct bs_buf *report, struct bs_err *err);
+/* A copy of the store as it is at one instant, in a new file (0600) that can be served; others may
+ * write meanwhile, and their log grows until it is done. Looked through and on stable storage
+ * before it gets its name; nothing is left behind on failure. BS_E_CONFLICT: the file, or a log of
+ * one by that name, is there. */
+struct bs_backup {
+    int64_t bytes, tasks;
+};
+BS_NODISCARD bs_rc bs_store_backup(struct bs_store *s, const char *file, struct bs_backup *ret,
+                                   struct bs_err *err);
 /* WAL checkpoint without blocking the writer (the maintenance thread's own handle). */
 BS_NODISCARD bs_rc bs_store_checkpoint(struct bs_store *s, int64_t *ret_wal_bytes_left,
                                        struct bs_err *err);

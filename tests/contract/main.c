@@ -27,8 +27,8 @@ static int contract_run(const struct contract_factory *f)
     contract_factory = f;
     return run_submit_cases() + run_claim_cases() + run_serial_cases() + run_finish_cases() +
            run_people_cases() + run_queue_cases() + run_read_cases() + run_history_cases() +
-           run_age_cases() + run_open_cases() + run_fault_cases() + run_reach_cases() +
-           run_committer_cases() + run_plan_cases() + run_alert_cases();
+           run_age_cases() + run_backup_cases() + run_open_cases() + run_fault_cases() +
+           run_reach_cases() + run_committer_cases() + run_plan_cases() + run_alert_cases();
 }
 
 int main(void)

@@ -115,6 +115,7 @@ int run_queue_cases(void);
 int run_read_cases(void);
 int run_history_cases(void);
 int run_age_cases(void);
+int run_backup_cases(void);
 int run_open_cases(void);
 int run_fault_cases(void);
 int run_reach_cases(void);
