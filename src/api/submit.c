@@ -151,7 +151,8 @@ static void committed(struct bs_call *c)
 
 /* ---- before it ---- */
 
-/* Bare, or quoted as the header's draft says. */
+/* Bare, or quoted as the header's draft says. Copied: the header is the connection's, and after a
+ * time-out the next request overwrites it while the committer still has the operation. */
 static bool read_key(struct bs_call *c, struct bs_str *ret)
 {
     struct bs_str key = bs_http_header(c->r, "Idempotency-Key");
@@ -167,8 +168,10 @@ static bool read_key(struct bs_call *c, struct bs_str *ret)
                         "Idempotency-Key: must be a request_id, bare or in double quotes");
         return false;
     }
-    *ret = key;
-    return true;
+    *ret = bs_arena_str(&c->r->arena, key);
+    if (!ret->p)
+        bs_call_problem(c, BS_PROBLEM_INTERNAL, "no memory for the request");
+    return ret->p != NULL;
 }
 
 static void refuse_input(struct bs_call *c, bs_rc rc, const struct bs_field_errors *errors,

@@ -291,6 +291,24 @@ static void after_two_seconds_the_end_is_called_unknown(void **state)
     fake_free(q);
 }
 
+/* A header lies in the connection's memory, which the next request on it takes over. */
+static void a_request_id_of_the_header_is_the_request_s_own(void **state)
+{
+    char header[] = "\"first-1\"";
+    struct fake_request *q = submission("{\"biz_type\":\"PAY\",\"biz_id\":\"B\"}");
+
+    (void)state;
+    fake.committer = FAKE_HOLDS;
+    fake_header(q, "Idempotency-Key", header);
+    fake_begin(q);
+    q->on_timeout(&q->r);
+    memcpy(header, "\"other-2\"", sizeof(header));
+    assert_str(fake.held->ops[0]->submit.task->request_id, "first-1");
+    fake_let_go(BS_OK);
+    fake_wait_ready(q);
+    fake_free(q);
+}
+
 static void an_answer_that_nobody_waits_for_is_freed(void **state)
 {
     struct fake_request *q = submission(one);
@@ -490,6 +508,7 @@ int main(void)
         T(a_failing_store_is_503_and_says_that_a_repeat_is_safe),
         T(a_row_that_the_store_refuses_fails_alone),
         T(after_two_seconds_the_end_is_called_unknown),
+        T(a_request_id_of_the_header_is_the_request_s_own),
         T(an_answer_that_nobody_waits_for_is_freed),
         T(an_answer_that_wins_by_a_hair_is_the_one_that_is_sent),
         T(a_stopping_server_answers_who_waits),
