@@ -27,7 +27,9 @@ struct bs_readers {
     uint32_t n;
     bool closed;
     int64_t next_poll_us; /* boot clock */
-    int arrived;          /* eventfd, counts what was queued: each read wakes one reader */
+    int arrived;          /* eventfd, counts what is queued: each read wakes one reader; written and
+                             read under the mutex, so that a read taken without sleeping leaves
+                             nothing that would wake somebody later */
     struct reader readers[READERS];
 };
 
@@ -75,13 +77,15 @@ static void poll_store(struct reader *r)
 static struct bs_read *pop(struct bs_readers *p)
 {
     struct bs_read *read = p->head;
+    eventfd_t one;
 
-    if (read) {
-        p->head = read->next;
-        p->n--;
-        if (!p->head)
-            p->tail = NULL;
-    }
+    if (!read)
+        return NULL;
+    p->head = read->next;
+    p->n--;
+    if (!p->head)
+        p->tail = NULL;
+    (void)!eventfd_read(p->arrived, &one);
     return read;
 }
 
@@ -117,12 +121,9 @@ static enum doing next_thing(struct reader *r, struct bs_read **ret_read)
     struct pollfd fd = { .fd = r->pool->arrived, .events = POLLIN };
     enum doing what;
     int64_t left_us;
-    eventfd_t n;
 
-    while (!take(r, &what, ret_read, &left_us)) {
+    while (!take(r, &what, ret_read, &left_us))
         (void)!poll(&fd, 1, (int)(left_us / 1000 + 1));
-        (void)!eventfd_read(r->pool->arrived, &n);
-    }
     return what;
 }
 
@@ -186,10 +187,9 @@ bool bs_readers_send(struct bs_readers *p, struct bs_read *read)
             p->head = read;
         p->tail = read;
         p->n++;
+        (void)!eventfd_write(p->arrived, 1);
     }
     pthread_mutex_unlock(&p->mutex);
-    if (taken)
-        (void)!eventfd_write(p->arrived, 1);
     return taken;
 }
 
