@@ -15,8 +15,9 @@ MAY = {
     "door": {"base", "core", "sys", "json", "store/store.h"},
     "engine": {"base", "core", "sys", "json", "store/store.h", "store/committer.h", "net/caller.h"},
     "keep": {"base", "core", "sys", "store/store.h", "store/committer.h"},
+    "alert": {"base", "core", "sys", "json/write.h", "store/store.h", "store/committer.h", "net/caller.h"},
     "api": {"base", "core", "sys", "json", "door/door.h", "store/store.h", "store/committer.h", "net/http.h"},
-    "app": {"base", "core", "sys", "json", "db", "store", "net", "door", "engine", "keep", "api"},
+    "app": {"base", "core", "sys", "json", "db", "store", "net", "door", "engine", "keep", "alert", "api"},
 }
 # Client libraries stay behind one folder each.
 ONLY_IN = {
