@@ -267,6 +267,14 @@ static void free_feeds(struct bs_alerts *a)
     }
 }
 
+void bs_alerts_quiet(struct bs_alerts *a)
+{
+    if (!a || !a->o.reader)
+        return;
+    bs_store_close(a->o.reader);
+    a->o.reader = NULL;
+}
+
 void bs_alerts_free(struct bs_alerts *a)
 {
     if (!a)
@@ -277,7 +285,7 @@ void bs_alerts_free(struct bs_alerts *a)
     bs_alert_post_free(&a->ping);
     free_feeds(a);
     bs_arena_free(&a->ops_arena);
-    bs_store_close(a->o.reader);
+    bs_alerts_quiet(a);
     bs_mailbox_done(&a->in);
     pthread_mutex_destroy(&a->mutex);
     free(a);

@@ -13,7 +13,7 @@
 struct bs_alert_gate {
     char biz_type[33];
     struct bs_time since;
-    char why[160];
+    char why[300];
 };
 
 struct bs_alerts_options {
@@ -42,5 +42,7 @@ struct bs_actor *bs_alerts_actor(struct bs_alerts *a);
 void bs_alerts_store_health(struct bs_alerts *a, bool healthy, const struct bs_err *err);
 /* Prometheus text. Any thread. */
 void bs_alerts_metrics(struct bs_alerts *a, struct bs_buf *out);
+/* After its thread has ended: closes its handle of the store, so that the writer's is the last. */
+void bs_alerts_quiet(struct bs_alerts *a);
 /* After its thread has ended, and after bs_committer_free, which answers what is still there. */
 void bs_alerts_free(struct bs_alerts *a);

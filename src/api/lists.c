@@ -41,29 +41,66 @@ static bool shows(const struct bs_call *c, const struct bs_alert_row *row)
     return !c->who.queues.n || (row->biz_type.n && bs_who_sees(&c->who, row->biz_type));
 }
 
-static bs_rc read_alerts(struct bs_call *c, struct bs_store *s, struct bs_err *err)
+struct alerts_wish {
+    struct bs_page_wish page;
+    enum bs_alert_which which;
+};
+
+static bool read_which(struct bs_call *c, enum bs_alert_which *ret)
 {
-    const struct bs_page_wish *wish = c->state;
-    struct bs_alert_row *rows = NULL;
+    struct bs_str open = bs_call_param(c, "open");
+
+    *ret = BS_ALERTS_ALL;
+    if (!open.p)
+        return true;
+    *ret = bs_str_is(open, "true") ? BS_ALERTS_OPEN : BS_ALERTS_ENDED;
+    if (*ret == BS_ALERTS_OPEN || bs_str_is(open, "false"))
+        return true;
+    bs_call_problem(c, BS_PROBLEM_BAD_PARAMETER, "open: must be true or false");
+    return false;
+}
+
+static bs_rc add_alert(struct bs_call *c, struct bs_store *s, struct bs_json *j,
+                       const struct bs_alert_row *row, struct bs_err *err)
+{
+    struct bs_delivery *told = NULL;
     uint32_t n = 0;
 
-    BS_TRY(bs_store_alerts(
-        s, &(struct bs_alert_filter){ .before_id = wish->cursor, .limit = wish->limit }, &c->arena,
-        &rows, &n, err));
+    BS_TRY(bs_store_deliveries(s, row->id, &c->arena, &told, &n, err));
+    bs_render_alert(j, row, told, n);
+    return BS_OK;
+}
+
+static bs_rc read_alerts(struct bs_call *c, struct bs_store *s, struct bs_err *err)
+{
+    const struct alerts_wish *wish = c->state;
+    const struct bs_alert_filter f = { wish->which, wish->page.cursor, wish->page.limit };
+    struct bs_alert_row *rows = NULL;
+    uint32_t n = 0;
+    bs_rc rc = BS_OK;
+
+    BS_TRY(bs_store_alerts(s, &f, &c->arena, &rows, &n, err));
     struct bs_json *j = open_items(c);
     if (!j)
         return BS_E_NOMEM;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && rc == BS_OK; i++) {
         if (shows(c, &rows[i]))
-            bs_render_alert(j, &rows[i]);
+            rc = add_alert(c, s, j, &rows[i], err);
     }
-    close_items(c, j, n == wish->limit ? rows[n - 1].id : 0);
-    return BS_OK;
+    close_items(c, j, n == f.limit ? rows[n - 1].id : 0);
+    return rc;
 }
 
 enum bs_next bs_route_alerts(struct bs_call *c)
 {
-    return read_page(c, read_alerts);
+    struct alerts_wish *wish = BS_NEW(&c->r->arena, struct alerts_wish);
+
+    if (!wish || !bs_call_page(c, &wish->page) || !read_which(c, &wish->which))
+        return BS_REPLY_NOW;
+    c->state = wish;
+    bs_call_wait(c);
+    bs_call_read(c, read_alerts);
+    return BS_REPLY_LATER;
 }
 
 static bs_rc read_audit(struct bs_call *c, struct bs_store *s, struct bs_err *err)

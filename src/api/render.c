@@ -160,7 +160,31 @@ void bs_render_log_item(struct bs_json *j, const struct bs_log_item *item)
     bs_json_close(j);
 }
 
-void bs_render_alert(struct bs_json *j, const struct bs_alert_row *row)
+static void add_delivery(struct bs_json *j, const struct bs_delivery *d)
+{
+    bs_json_open(j);
+    bs_json_kstr(j, "deliverer", d->deliverer);
+    bs_json_kstr(j, "phase", bs_str_of(bs_alert_phase_name(d->phase)));
+    bs_json_kstr(j, "state", bs_str_of(bs_delivery_state_name(d->state)));
+    bs_json_kint(j, "attempts", d->attempts);
+    bs_json_ktime(j, "next_at", d->state == BS_DELIVERY_PENDING ? d->next_at : BS_TIME_NONE);
+    bs_json_ktime(j, "sent_at", d->sent_at);
+    bs_json_kstr_or_null(j, "code", d->code);
+    bs_json_kstr_or_null(j, "message", d->message);
+    bs_json_close(j);
+}
+
+static void add_deliveries(struct bs_json *j, const struct bs_delivery *told, uint32_t n)
+{
+    bs_json_key(j, "deliveries");
+    bs_json_open_array(j);
+    for (uint32_t i = 0; i < n; i++)
+        add_delivery(j, &told[i]);
+    bs_json_close_array(j);
+}
+
+void bs_render_alert(struct bs_json *j, const struct bs_alert_row *row,
+                     const struct bs_delivery *told, uint32_t n)
 {
     bs_json_open(j);
     bs_json_kid(j, "id", row->id);
@@ -172,6 +196,10 @@ void bs_render_alert(struct bs_json *j, const struct bs_alert_row *row)
     bs_json_kint(j, "count", row->count);
     bs_json_ktime(j, "first_at", row->first_at);
     bs_json_ktime(j, "last_at", row->last_at);
+    bs_json_kbool(j, "open", row->open);
+    bs_json_ktime(j, "recovered_at", row->recovered_at);
+    bs_json_kstr_or_null(j, "recovered_message", row->recovered_message);
+    add_deliveries(j, told, n);
     bs_json_close(j);
 }
 

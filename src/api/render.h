@@ -9,7 +9,9 @@
  * result_snapshot; lists leave them out. */
 void bs_render_task(struct bs_json *j, const struct bs_task *t, bool whole);
 void bs_render_log_item(struct bs_json *j, const struct bs_log_item *item);
-void bs_render_alert(struct bs_json *j, const struct bs_alert_row *row);
+/* With who was told of it. */
+void bs_render_alert(struct bs_json *j, const struct bs_alert_row *row,
+                     const struct bs_delivery *told, uint32_t n);
 void bs_render_audit(struct bs_json *j, const struct bs_audit_row *row);
 /* Members of a token that is stored, into an open object; never its hash. */
 void bs_render_token(struct bs_json *j, const struct bs_token_row *row);

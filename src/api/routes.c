@@ -13,6 +13,7 @@ static const char *const task_params[] = { "status",     "biz_type",     "order_
                                            "error_code", "created_from", "created_to",
                                            "cursor",     "limit",        NULL };
 static const char *const page_params[] = { "cursor", "limit", NULL };
+static const char *const alert_params[] = { "open", "cursor", "limit", NULL };
 
 #define GET(path, right, params, fn)                                                               \
     {                                                                                              \
@@ -39,7 +40,7 @@ const struct bs_route bs_routes[] = {
     GET("/v1/queues/{}", READ, NULL, queue),
     POST("/v1/queues/{}/pause", QUEUE, JSON, SMALL_MAX, pause),
     POST("/v1/queues/{}/resume", QUEUE, JSON, SMALL_MAX, resume),
-    GET("/v1/alerts", READ_ALL, page_params, alerts),
+    GET("/v1/alerts", READ_ALL, alert_params, alerts),
     GET("/v1/audit", READ_ALL, page_params, audit),
     GET("/v1/stats", READ, NULL, stats),
     GET("/v1/tokens", TOKENS, NULL, tokens),

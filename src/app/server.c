@@ -45,7 +45,11 @@ static void on_hints(void *ctx, const struct bs_hints *hints)
 
 static void on_health(void *ctx, bool healthy, const struct bs_err *err)
 {
-    (void)ctx;
+    struct bs_server *s = ctx;
+    struct bs_alerts *alerts = atomic_load(&s->watch);
+
+    if (alerts)
+        bs_alerts_store_health(alerts, healthy, err);
     if (healthy)
         bs_log(BS_LOG_INFO, "store.well", BS_FZ("message", "the store takes writes again"));
     else
@@ -253,7 +257,8 @@ static bs_rc start_threads(struct bs_server *s, struct bs_err *err)
     BS_TRY(bs_thread_start(&s->reaper_thread, bs_engine_reaper(s->engine), s->clock, err));
     BS_TRY(bs_thread_start(&s->scheduler_thread, bs_engine_scheduler(s->engine), s->clock, err));
     BS_TRY(bs_keep_new(&keep, &s->keep, err));
-    return bs_thread_start(&s->keep_thread, bs_keep_actor(s->keep), s->clock, err);
+    BS_TRY(bs_thread_start(&s->keep_thread, bs_keep_actor(s->keep), s->clock, err));
+    return bs_server_start_alerts(s, bs_entropy_u64(), err);
 }
 
 /* Written beside it and renamed, so that whoever waits for the file reads a whole number. */
@@ -356,7 +361,10 @@ bool bs_server_drained(struct bs_server *s)
 
 static void free_all(struct bs_server *s)
 {
+    struct bs_alerts *alerts = atomic_load(&s->watch);
+
     bs_keep_quiet(s->keep);
+    bs_alerts_quiet(alerts);
     if (s->reader)
         bs_store_close(s->reader);
     /* The committer's last answers go to works of the engine, of maintenance and of the
@@ -368,6 +376,7 @@ static void free_all(struct bs_server *s)
     if (s->engine)
         bs_engine_free(s->engine);
     bs_keep_free(s->keep);
+    bs_alerts_free(alerts);
     for (uint32_t i = 0; i < s->configs_n; i++)
         bs_config_free(s->configs[i]);
     bs_arena_free(&s->arena);
@@ -385,6 +394,7 @@ bool bs_server_stop(struct bs_server *s)
     if (s->http)
         bs_http_stop(s->http, BS_SEC(ANSWER_S));
     bs_thread_stop(&s->keep_thread);
+    bs_thread_stop(&s->alert_thread);
     atomic_store(&s->hinted, NULL);
     bs_thread_stop(&s->committer_thread);
     free_all(s);

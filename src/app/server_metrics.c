@@ -102,6 +102,7 @@ void bs_server_metrics(void *ctx, struct bs_buf *out)
     add_engine(s, out);
     add_store(s, out);
     add_http(s, out);
+    bs_alerts_metrics(atomic_load(&s->watch), out);
     add_process(s, out);
 }
 

@@ -1,6 +1,7 @@
 /* The inside of a server, shared by the files that start, reload and measure it. */
 #pragma once
 
+#include "alert/alert.h"
 #include "api/api.h"
 #include "app/server.h"
 #include "engine/engine.h"
@@ -32,10 +33,12 @@ struct bs_server {
     struct bs_store *reader; /* the main thread's */
     struct bs_keep *keep;
     struct bs_thread committer_thread, scheduler_thread, executor_thread, reaper_thread,
-        keep_thread;
+        keep_thread, alert_thread;
 
     /* Hints of commits go to the engine once it is there. */
     _Atomic(struct bs_engine *) hinted;
+    /* The health of the store goes to it once it is there. */
+    _Atomic(struct bs_alerts *) watch;
     _Atomic bool serving;  /* everything runs             */
     _Atomic bool draining; /* it is about to end          */
     int64_t started_us;    /* boot-time clock             */
@@ -59,6 +62,8 @@ BS_NODISCARD bs_rc bs_server_orphans(struct bs_server *s, const struct bs_queues
                                      struct bs_orphan **ret, uint32_t *ret_n, struct bs_err *err);
 /* Raises an alert for every queue that the file does not name although tasks wait in it. */
 void bs_server_alert_orphans(struct bs_server *s);
+/* The alert actor and its thread. */
+BS_NODISCARD bs_rc bs_server_start_alerts(struct bs_server *s, uint64_t seed, struct bs_err *err);
 /* For struct bs_api_options. */
 void bs_server_metrics(void *ctx, struct bs_buf *out);
 uint32_t bs_server_live(void *ctx, struct bs_queue_live *ret, uint32_t max);

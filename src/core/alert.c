@@ -21,3 +21,19 @@ const struct bs_alert_conf bs_alert_conf_default = {
     .quiet = MINUTES(10),
     .ping_every = MINUTES(1),
 };
+
+const char *bs_alert_phase_name(enum bs_alert_phase p)
+{
+    return p == BS_ALERT_RAISED ? "raised" : "recovered";
+}
+
+const char *bs_delivery_state_name(enum bs_delivery_state s)
+{
+    static const char *const names[] = {
+        [BS_DELIVERY_PENDING] = "pending",
+        [BS_DELIVERY_SENT] = "sent",
+        [BS_DELIVERY_GIVEN_UP] = "given_up",
+    };
+
+    return names[s];
+}

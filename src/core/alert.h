@@ -13,7 +13,7 @@ struct bs_exposure_limit {
 /* Thresholds of one queue; 0: not watched. An alert begins when the figure is at the threshold or
  * above. */
 struct bs_alert_limits {
-    int64_t manual_growth;                    /* more tasks in MANUAL than `growth_window` ago */
+    int64_t manual_growth; /* so many more tasks in MANUAL than at the lowest in `growth_window` */
     struct bs_span manual_age;                /* the oldest task in MANUAL                     */
     struct bs_span oldest_due;                /* the oldest task that is due and not running   */
     int64_t backlog;                          /* WAITING and RETRY together                    */
@@ -39,6 +39,14 @@ struct bs_alert_conf {
     struct bs_str ping_url; /* the dead man's switch; empty: none */
     struct bs_span ping_every;
 };
+
+/* What is told of an alert; bits, so that a set of them can be kept. */
+enum bs_alert_phase { BS_ALERT_RAISED = 1, BS_ALERT_RECOVERED = 2 };
+#define BS_ALERT_PHASES (BS_ALERT_RAISED | BS_ALERT_RECOVERED)
+const char *bs_alert_phase_name(enum bs_alert_phase p);
+
+enum bs_delivery_state { BS_DELIVERY_PENDING, BS_DELIVERY_SENT, BS_DELIVERY_GIVEN_UP };
+const char *bs_delivery_state_name(enum bs_delivery_state s);
 
 extern const struct bs_alert_limits bs_alert_limits_default;
 extern const struct bs_alert_conf bs_alert_conf_default;

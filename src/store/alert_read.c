@@ -54,22 +54,6 @@ bs_rc bs_store_alerts(struct bs_store *s, const struct bs_alert_filter *f, struc
 
 /* ---- deliveries ---- */
 
-static const char *const state_names[] = {
-    [BS_DELIVERY_PENDING] = "pending",
-    [BS_DELIVERY_SENT] = "sent",
-    [BS_DELIVERY_GIVEN_UP] = "given_up",
-};
-
-const char *bs_delivery_state_name(enum bs_delivery_state s)
-{
-    return state_names[s];
-}
-
-const char *bs_alert_phase_name(enum bs_alert_phase p)
-{
-    return p == BS_ALERT_RAISED ? "raised" : "recovered";
-}
-
 static enum bs_alert_phase phase_at(const struct bs_val *v)
 {
     return i64_at(v) == BS_ALERT_RECOVERED ? BS_ALERT_RECOVERED : BS_ALERT_RAISED;
@@ -77,10 +61,10 @@ static enum bs_alert_phase phase_at(const struct bs_val *v)
 
 static enum bs_delivery_state state_at(const struct bs_val *v)
 {
-    if (bs_str_is(v->s, state_names[BS_DELIVERY_SENT]))
+    if (bs_str_is(v->s, bs_delivery_state_name(BS_DELIVERY_SENT)))
         return BS_DELIVERY_SENT;
-    return bs_str_is(v->s, state_names[BS_DELIVERY_GIVEN_UP]) ? BS_DELIVERY_GIVEN_UP
-                                                              : BS_DELIVERY_PENDING;
+    return bs_str_is(v->s, bs_delivery_state_name(BS_DELIVERY_GIVEN_UP)) ? BS_DELIVERY_GIVEN_UP
+                                                                         : BS_DELIVERY_PENDING;
 }
 
 static void each_delivery(const struct bs_val *c, struct bs_arena *a, void *item)

@@ -193,13 +193,6 @@ struct bs_op_alert_clear {
 
 /* ---- who is told of alerts ---- */
 
-enum bs_alert_phase { BS_ALERT_RAISED = 1, BS_ALERT_RECOVERED = 2 }; /* bits of `unplanned` too */
-#define BS_ALERT_PHASES (BS_ALERT_RAISED | BS_ALERT_RECOVERED)
-const char *bs_alert_phase_name(enum bs_alert_phase p);
-
-enum bs_delivery_state { BS_DELIVERY_PENDING, BS_DELIVERY_SENT, BS_DELIVERY_GIVEN_UP };
-const char *bs_delivery_state_name(enum bs_delivery_state s);
-
 /* One alert, one phase, one deliverer. */
 struct bs_delivery {
     int64_t alert_id;

@@ -159,10 +159,16 @@ static void lists_of_a_token_of_single_queues_leave_the_others_out(void **state)
     (void)state;
     fake.alerts_n = 3;
     assert_int_equal(fake_ask(BS_GET, "/v1/alerts", "tok-op-pay", "", &q), 200);
-    assert_str(fake_member(q, "items"),
-               "[{\"id\":\"1000\",\"kind\":\"EFFECT_CONFLICT\",\"subject\":null,\"biz_type\":"
-               "\"PAY\",\"message\":null,\"task_no\":null,\"count\":2,\"first_at\":null,\"last_"
-               "at\":null}]");
+    assert_str(
+        fake_member(q, "items"),
+        "[{\"id\":\"1000\",\"kind\":\"EFFECT_CONFLICT\",\"subject\":null,\"biz_type\":"
+        "\"PAY\",\"message\":null,\"task_no\":null,\"count\":2,\"first_at\":null,\"last_"
+        "at\":null,\"open\":true,\"recovered_at\":null,\"recovered_message\":null,"
+        "\"deliveries\":[{\"deliverer\":\"boss\",\"phase\":\"raised\",\"state\":\"pending\","
+        "\"attempts\":3,\"next_at\":\"2026-11-30T16:00:00.000000Z\",\"sent_at\":null,"
+        "\"code\":\"HTTP_503\",\"message\":null},{\"deliverer\":\"ops\",\"phase\":\"recovered\","
+        "\"state\":\"sent\",\"attempts\":1,\"next_at\":null,\"sent_at\":null,\"code\":null,"
+        "\"message\":null}]}]");
     fake_free(q);
     assert_int_equal(fake_ask(BS_GET, "/v1/stats", "tok-op-pay", "", &q), 200);
     assert_str(

@@ -300,13 +300,40 @@ bs_rc bs_store_alerts(struct bs_store *s, const struct bs_alert_filter *f, struc
     (void)s;
     BS_TRY(may_read(err));
     fake.last_cursor = f->before_id;
+    fake.last_which = f->which;
     *ret = BS_NEW_ARRAY(a, struct bs_alert_row, n ? n : 1);
     for (uint32_t i = 0; i < n; i++)
         (*ret)[i] = (struct bs_alert_row){ .id = 1000 - i,
                                            .kind = BS_STR("EFFECT_CONFLICT"),
                                            .biz_type = i ? BS_STR("MONEY") : BS_STR("PAY"),
-                                           .count = 2 };
+                                           .count = 2,
+                                           .open = i == 0,
+                                           .recovered_at = { i ? fake.clock.at.us : 0 } };
     *ret_n = n;
+    return BS_OK;
+}
+
+/* The first is told to two. */
+bs_rc bs_store_deliveries(struct bs_store *s, int64_t alert_id, struct bs_arena *a,
+                          struct bs_delivery **ret, uint32_t *ret_n, struct bs_err *err)
+{
+    static struct bs_delivery told[] = {
+        { .deliverer = { "boss", 4 },
+          .phase = BS_ALERT_RAISED,
+          .attempts = 3,
+          .next_at = { INT64_C(1796054400000000) },
+          .code = { "HTTP_503", 8 } },
+        { .deliverer = { "ops", 3 },
+          .phase = BS_ALERT_RECOVERED,
+          .state = BS_DELIVERY_SENT,
+          .attempts = 1 },
+    };
+
+    (void)s;
+    (void)a;
+    BS_TRY(may_read(err));
+    *ret = told;
+    *ret_n = alert_id == 1000 ? 2 : 0;
     return BS_OK;
 }
 

@@ -66,6 +66,7 @@ struct fake {
     _Atomic int64_t tokens_version;
     uint32_t alerts_n, audit_n, log_n;
     int64_t last_cursor;
+    enum bs_alert_which last_which;
     uint32_t last_limit;
     /* the application */
     uint32_t pauses;

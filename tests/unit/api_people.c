@@ -164,6 +164,38 @@ static void the_log_shows_transitions_with_what_is_known_of_them(void **state)
     fake_free(q);
 }
 
+static void alerts_show_who_was_told_and_can_be_asked_for_by_whether_they_are_open(void **state)
+{
+    static const struct {
+        const char *path;
+        int status;
+        enum bs_alert_which which;
+    } asked[] = { { "/v1/alerts?open=true", 200, BS_ALERTS_OPEN },
+                  { "/v1/alerts?open=false", 200, BS_ALERTS_ENDED },
+                  { "/v1/alerts?open=yes", 400, BS_ALERTS_ENDED } };
+    struct fake_request *q;
+
+    (void)state;
+    fake.alerts_n = 2;
+    assert_int_equal(fake_ask(BS_GET, "/v1/alerts", "tok-viewer", "", &q), 200);
+    assert_int_equal(fake.last_which, BS_ALERTS_ALL);
+    const char *items = fake_member(q, "items").p;
+    assert_non_null(strstr(items, "\"open\":true,\"recovered_at\":null,"));
+    assert_non_null(strstr(items, "\"open\":false,\"recovered_at\":\""));
+    assert_non_null(strstr(items,
+                           "\"deliveries\":[{\"deliverer\":\"boss\",\"phase\":\"raised\",\"state\":"
+                           "\"pending\",\"attempts\":3,\"next_at\":\"2026-11-30T"));
+    assert_non_null(
+        strstr(items, "\"code\":\"HTTP_503\",\"message\":null},{\"deliverer\":\"ops\",\"phase\":"
+                      "\"recovered\",\"state\":\"sent\",\"attempts\":1,\"next_at\":null,"));
+    fake_free(q);
+    for (size_t i = 0; i < BS_COUNT(asked); i++) {
+        assert_int_equal(fake_ask(BS_GET, asked[i].path, "tok-viewer", "", &q), asked[i].status);
+        assert_int_equal(fake.last_which, asked[i].which);
+        fake_free(q);
+    }
+}
+
 static void pages_of_alerts_and_audit_end_where_the_store_ends(void **state)
 {
     struct fake_request *q;
@@ -489,6 +521,7 @@ int main(void)
         T(filters_reach_the_store_as_they_were_given),
         T(every_text_filter_has_its_own_place),
         T(the_log_shows_transitions_with_what_is_known_of_them),
+        T(alerts_show_who_was_told_and_can_be_asked_for_by_whether_they_are_open),
         T(pages_of_alerts_and_audit_end_where_the_store_ends),
         T(an_action_carries_who_why_and_what),
         T(each_path_is_its_own_action),
