@@ -6,7 +6,8 @@
 static int64_t step_of(const struct bs_rate *r)
 {
     BS_ASSERT(r->calls > 0 && r->per.us > 0);
-    return BS_MAX(r->per.us / (int64_t)r->calls, (int64_t)1);
+    /* Upwards: never one more than the rate in its span. */
+    return (r->per.us + (int64_t)r->calls - 1) / (int64_t)r->calls;
 }
 
 /* A slack smaller than the step between two starts would only move them all forward, one more into

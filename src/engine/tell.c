@@ -3,6 +3,8 @@
  * max_age leaves out. */
 #include "engine/parts.h"
 
+#include "base/plant.h"
+
 /* While it cannot run, so that little is lost to a crash. */
 static const struct bs_span tell_every = { 10000000 };
 static const struct bs_span again_after = { 1000000 };
@@ -125,9 +127,11 @@ struct bs_time bs_feed_tell(struct bs_feed *f, struct bs_time now)
         return BS_NEVER;
     if (bs_time_before(now, t->again_at))
         return t->again_at;
-    if (t->openings != f->gate.openings)
+    if (t->again_at.us)
+        send(f, now); /* the same as before */
+    else if (t->openings != f->gate.openings)
         raise_alert(f, now);
-    else if (t->alert_open && !f->gate.probing)
+    else if (t->alert_open && !f->gate.probing && !BS_PLANT(BREAKER_ALERT_STAYS))
         clear_alert(f, now);
     else if (t->stopped_since.us &&
              (can_run(f, now) || !bs_time_before(now, bs_time_add(t->stopped_told, tell_every))))

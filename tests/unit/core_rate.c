@@ -41,6 +41,7 @@ static void in_no_second_start_more_than_the_rate_and_the_slack_allow(void **sta
         uint32_t most, all; /* in a second; in ten */
     } rows[] = {
         { { 20, { 1000000 } }, 20000, 1000, 20, 200 },
+        { { 3, { 1000000 } }, 20000, 1, 3, 30 }, /* a third of a second is no whole number */
         { { 25, { 1000000 } }, 20000, 7000, 25, 250 },
         { { 200, { 1000000 } }, 20000, 1000, 203, 2003 },
         { { 5, { 60000000 } }, 20000, 1000, 1, 1 },
