@@ -319,11 +319,11 @@ FROM (SELECT id FROM task WHERE id > ?1 AND id < ?2 ORDER BY id LIMIT ?3) slice
 -- name: archive_copy
 INSERT INTO task_history ({all_columns})
 SELECT {all_columns} FROM task
-WHERE id > ?1 AND id <= ?2 AND task_status IN ('SUCCESS', 'CLOSED') AND updated_at < ?3
+WHERE id > ?1 AND id <= ?2 AND task_status IN (?4, ?5) AND updated_at < ?3
 
 -- name: archive_remove
 DELETE FROM task
-WHERE id > ?1 AND id <= ?2 AND task_status IN ('SUCCESS', 'CLOSED') AND updated_at < ?3
+WHERE id > ?1 AND id <= ?2 AND task_status IN (?4, ?5) AND updated_at < ?3
 
 -- name: purge_scan
 SELECT id, biz_type, task_status, amount, currency, outcome_unknown, updated_at FROM task_history

@@ -13,7 +13,16 @@
     X(NO_SERIAL_KEY)          /* two tasks of one business object run at once                   */ \
     X(DROP_ON_FULL)           /* a result that meets a failing store is thrown away             */ \
     X(RERUN_NEW_ID)           /* a batch whose answer was lost is run again under new ids       */ \
-    X(UNBLOCK_FORGOTTEN)      /* the end of a holder wakes nobody                               */
+    X(UNBLOCK_FORGOTTEN)      /* the end of a holder wakes nobody                               */ \
+    X(BREAKER_IGNORED)        /* calls go on behind an open breaker                             */ \
+    X(BREAKER_SPENDS)         /* what fails behind an open breaker costs budget                 */ \
+    X(HOST_PAUSE_IGNORED)     /* a host that asked for a pause is called                        */ \
+    X(HOST_LIMIT_IGNORED)     /* more calls run at a host than it takes                         */ \
+    X(RATE_IGNORED)           /* tasks start as fast as they come                               */ \
+    X(ARCHIVE_TAKES_OPEN)     /* a task that waits for a person moves to history                */ \
+    X(STAT_FORGETS_PURGE)     /* figures keep what was purged                                   */ \
+    X(MAX_AGE_COUNTS_STOPS)   /* a task gets older while its queue cannot run                   */ \
+    X(BREAKER_ALERT_STAYS)    /* nobody ends the alert of a breaker that closed                 */
 
 #define BS_PLANT_ENUM(name) BS_PLANT_##name,
 enum bs_plant { BS_PLANT_NOTHING = 0, BS_PLANT_LIST(BS_PLANT_ENUM) BS_PLANT_COUNT };

@@ -3,6 +3,7 @@
  * claims nothing for it. */
 #include "engine/parts.h"
 
+#include "base/plant.h"
 #include "base/text.h"
 #include "sys/log.h"
 
@@ -53,7 +54,7 @@ void bs_gates_done(struct bs_executor *x)
 
 static bool paused(const struct bs_host *h, struct bs_time now)
 {
-    return h && bs_time_before(now, h->paused_until);
+    return h && bs_time_before(now, h->paused_until) && !BS_PLANT(HOST_PAUSE_IGNORED);
 }
 
 /* ---- the gate: what everybody else sees of it ---- */
@@ -154,7 +155,8 @@ const char *bs_line_shut(const struct bs_line *line, const struct bs_job *job, s
     for (uint32_t i = 0; i < BS_ENDPOINT_COUNT; i++) {
         const struct bs_breaker *b = &line->breakers[i];
 
-        if (bs_breaker_open(b) && (!job->probe || bs_time_before(now, b->open_until)))
+        if (bs_breaker_open(b) && !BS_PLANT(BREAKER_IGNORED) &&
+            (!job->probe || bs_time_before(now, b->open_until)))
             return "the breaker is open";
         if (paused(line->hosts[i], now))
             return "the host asked for a pause";
@@ -168,7 +170,7 @@ bool bs_line_free(const struct bs_line *line, struct bs_time now, struct bs_time
     for (uint32_t i = 0; i < BS_ENDPOINT_COUNT; i++) {
         const struct bs_host *h = line->hosts[i];
 
-        if (h && h->running >= h->limit)
+        if (h && h->running >= h->limit && !BS_PLANT(HOST_LIMIT_IGNORED))
             return false;
     }
     return !bs_time_before(now, *ret_when);
@@ -180,7 +182,7 @@ void bs_line_began(struct bs_line *line, struct bs_time now)
     for (uint32_t i = 0; i < BS_ENDPOINT_COUNT; i++)
         if (line->hosts[i])
             line->hosts[i]->running++;
-    bs_pace_take(&line->pace, &line->conf->rate, 1, now);
+    bs_pace_take(&line->pace, &line->conf->rate, BS_PLANT(RATE_IGNORED) ? 0 : 1, now);
 }
 
 void bs_line_ended(struct bs_line *line)
@@ -250,7 +252,7 @@ static void spare(const struct bs_breaker *b, bool was_open, struct bs_outcome *
 
     if (!bad || !bs_breaker_open(b))
         return;
-    if (was_open && o->kind == BS_OUT_FAILED)
+    if (was_open && o->kind == BS_OUT_FAILED && !BS_PLANT(BREAKER_SPENDS))
         o->kind = BS_OUT_NOT_PROCESSED;
     o->behind_breaker = o->kind == BS_OUT_NOT_PROCESSED;
     o->not_before = b->open_until;

@@ -2,6 +2,7 @@
  * once a transaction, however many of its tasks end in it. A task that was blocked or held while
  * its queue stood still as well has both subtracted: such a doubt gives it more time, never less.
  */
+#include "base/plant.h"
 #include "store/reading.h"
 
 #include <stdio.h>
@@ -78,6 +79,8 @@ static int64_t covered(const struct stops *q, struct bs_time from, struct bs_tim
 {
     int64_t sum = 0;
 
+    if (BS_PLANT(MAX_AGE_COUNTS_STOPS))
+        return 0;
     for (uint32_t i = q->n; i > 0 && q->items[i - 1].to.us > from.us; i--) {
         int64_t begin = BS_MAX(q->items[i - 1].from.us, from.us);
         int64_t end = BS_MIN(q->items[i - 1].to.us, to.us);

@@ -11,6 +11,14 @@ static void hit(struct sim *w, enum sim_deed d)
     atomic_fetch_add(&w->hits->deeds[d], 1);
 }
 
+static uint32_t queue_of(const struct sim *w, const struct row *r)
+{
+    for (uint32_t i = 0; i < SIM_QUEUES; i++)
+        if (bs_str_is(w->confs[i].biz_type, r->biz_type))
+            return i;
+    return SIM_QUEUES;
+}
+
 /* ---- one attempt's end against the truth ---- */
 
 struct ending {
@@ -50,19 +58,20 @@ static bool is_backed(const struct ending *e, enum bs_event event, bool was_unkn
 {
     bool failed = e->truth == TRUTH_FAILED, unknown = e->truth == TRUTH_UNKNOWN;
     bool idle = e->truth == TRUTH_NOT_PROCESSED;
+    bool behind = e->post && e->post->behind; /* an open breaker: costs nothing */
     const struct {
         enum bs_event event;
         bool backed;
     } reasons[] = {
         { BS_EV_SUCCEEDED, e->truth == TRUTH_SUCCESS },
         { BS_EV_ALREADY_FINISHED, e->truth == TRUTH_FINISHED || look_says(e, BS_VERDICT_FINISHED) },
-        { BS_EV_FAILED, failed },
-        { BS_EV_FAILED_LAST, failed },
+        { BS_EV_FAILED, failed && !behind },
+        { BS_EV_FAILED_LAST, failed && !behind },
         { BS_EV_UNKNOWN, unknown },
-        { BS_EV_UNKNOWN_LAST, unknown || (failed && was_unknown) },
+        { BS_EV_UNKNOWN_LAST, unknown || (failed && !behind && was_unknown) },
         { BS_EV_NEEDS_PERSON, e->truth == TRUTH_MANUAL || look_needs_person(e) },
-        { BS_EV_NOT_PROCESSED, idle || !e->post || (failed && !e->sent) },
-        { BS_EV_RELEASED_UNSENT, !e->sent },
+        { BS_EV_NOT_PROCESSED, idle || !e->post || (failed && behind) },
+        { BS_EV_RELEASED_UNSENT, !e->sent && (!e->post || e->truth == TRUTH_CANCELLED) },
         { BS_EV_PENDING_CLOSED, !e->sent || failed || idle },
     };
 
@@ -168,6 +177,24 @@ static bool ends_attempt(const struct moved *m)
     return m->from == BS_PROCESSING && m->event != BS_EV_ASK_CLOSE;
 }
 
+static void refresh(struct tale *t)
+{
+    t->not_found = 0;
+    t->ran_us = 0;
+    t->restarts = 0;
+}
+
+/* Moves that alert, for counting the alerts; a waiting request's end hides whether it was a hold.
+ */
+static void count_alerting(struct sim *w, const struct row *r, enum bs_event e)
+{
+    uint32_t q = queue_of(w, r);
+
+    w->to_person[q] += e == BS_EV_FAILED_LAST || e == BS_EV_UNKNOWN_LAST ||
+                       e == BS_EV_NEEDS_PERSON || e == BS_EV_WORKER_LOST;
+    w->perhaps_to_person[q] += e == BS_EV_PENDING_MANUAL;
+}
+
 static void check_moves(struct sim *w, struct tale *t, const struct row *was, const struct row *is,
                         const struct moved *moves, uint32_t n)
 {
@@ -188,15 +215,18 @@ static void check_moves(struct sim *w, struct tale *t, const struct row *was, co
         if (m->by_person)
             t->touched_at = sim_now(w);
         if (m->event == BS_EV_RETRY_FRESH)
-            t->not_found = 0;
+            refresh(t);
         if (m->event == BS_EV_CLAIM)
             hit(w, DEED_CLAIM);
         if (m->event == BS_EV_NO_HANDLER)
             hit(w, DEED_ORPHANS);
         if (m->event == BS_EV_PARK)
             hit(w, DEED_PARKED);
+        count_alerting(w, is, m->event);
         if (ends_attempt(m))
             check_ending(w, t, was, is, m);
+        if (i + 1 == n && !w->broken)
+            ages_check(w, t, is, m);
     }
 }
 
@@ -284,14 +314,6 @@ static void check_shape(struct sim *w, const struct row *is)
         broken(w, "%s is CLOSED without a conclusion", is->request_id);
 }
 
-static uint32_t queue_of(const struct sim *w, const struct row *r)
-{
-    for (uint32_t i = 0; i < SIM_QUEUES; i++)
-        if (bs_str_is(w->confs[i].biz_type, r->biz_type))
-            return i;
-    return SIM_QUEUES;
-}
-
 static void check_lease(struct sim *w, struct tale *t, const struct row *was, const struct row *is)
 {
     uint32_t q = queue_of(w, is);
@@ -307,6 +329,21 @@ static void check_lease(struct sim *w, struct tale *t, const struct row *was, co
     if (is->token != was->token && q < SIM_QUEUES && w->paused[q] && w->p.up &&
         is->locked_at > w->paused_at[q].us)
         broken(w, "%s was claimed while its queue is paused", is->request_id);
+}
+
+void check_new(struct sim *w, const struct tale *t)
+{
+    for (uint32_t i = 0; i < w->tales_n; i++) {
+        const struct tale *o = &w->tales[i];
+
+        if (o != t && strcmp(o->row.request_id, t->row.request_id) == 0 &&
+            strcmp(t->row.manual_code, "REQUEST_CONFLICT") != 0 &&
+            strcmp(o->row.manual_code, "REQUEST_CONFLICT") != 0)
+            broken(w, "%s has a second task%s", t->row.request_id,
+                   o->purged     ? ", its first is purged"
+                   : o->archived ? ", its first is in history"
+                                 : "");
+    }
 }
 
 void check_row(struct sim *w, struct tale *t, const struct row *was, const struct row *is,
@@ -392,7 +429,7 @@ void check_due(struct sim *w)
     for (uint32_t i = 0; i < w->tales_n && !w->broken; i++) {
         const struct row *r = &w->tales[i].row;
 
-        if (r->due_at && queue_of(w, r) < SIM_QUEUES &&
+        if (r->due_at && queue_of(w, r) < SIM_QUEUES && !gate_excuses(w, queue_of(w, r)) &&
             BS_MAX(r->due_at, w->well_since.us) + DUE_MAX_US < sim_now(w).us)
             broken(w, "%s has been due for %lld ms and nobody takes it", r->request_id,
                    (long long)(sim_now(w).us - r->due_at) / 1000);
@@ -519,8 +556,9 @@ static void check_stale(struct sim *w)
     for (uint32_t i = 0; i < w->xs_n && !w->broken; i++) {
         const struct exchange *x = &w->xs[i];
 
-        if (!x->is_look && x->expired_at.us && x->delivered && x->incarnation == w->p.incarnation &&
-            x->delivered_at.us > x->expired_at.us && !view_has_stale(w, x))
+        if (!x->is_look && !w->tales[x->tale].purged && x->expired_at.us && x->delivered &&
+            x->incarnation == w->p.incarnation && x->delivered_at.us > x->expired_at.us &&
+            !view_has_stale(w, x))
             broken(w, "the late result of %s fence=%lld is recorded nowhere",
                    w->tales[x->tale].row.request_id, (long long)x->fence);
     }
@@ -534,8 +572,10 @@ static void check_by_store(struct sim *w)
     struct bs_err err = { 0 };
 
     bs_rc rc = bs_store_open(&o, &s, &err);
-    if (rc == BS_OK)
+    if (rc == BS_OK) {
+        past_read_all(w, s);
         rc = bs_store_check(s, &report, &err);
+    }
     if (rc != BS_OK)
         broken(w, "the store cannot check itself: %s", err.msg);
     else if (report.len)

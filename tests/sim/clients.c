@@ -219,18 +219,35 @@ bool clients_want_more(const struct sim *w)
            (w->tales_n < w->opt.tasks && w->intents_n < SIM_INTENTS && all_heard(w));
 }
 
+/* Requests that come once more after the end. */
+static bool old_left(const struct sim *w)
+{
+    return w->after && w->resent < w->intents_n;
+}
+
 struct bs_time clients_next(const struct sim *w)
 {
     struct bs_time next = BS_NEVER;
 
     if (!w->p.up || w->p.draining)
         return BS_NEVER;
-    if (clients_want_more(w))
+    if (clients_want_more(w) || old_left(w))
         next = w->next_submit;
     for (uint32_t i = 0; i < w->intents_n; i++)
         if (!w->intents[i].heard)
             next = bs_time_min(next, w->intents[i].next_at);
     return next;
+}
+
+/* After the end, one after the other. */
+static void send_old(struct sim *w)
+{
+    struct sub *s = sub_new(w);
+
+    while (w->resent < w->intents_n && s->work.n < SUB_OPS_MAX)
+        sub_add(w, s, w->resent++);
+    w->next_submit = bs_time_add(sim_now(w), BS_MS(100));
+    send(w, s);
 }
 
 void clients_step(struct sim *w)
@@ -244,12 +261,22 @@ void clients_step(struct sim *w)
             send_again(w);
         return;
     }
-    send_due(w);
+    if (old_left(w) && w->next_submit.us <= sim_now(w).us)
+        send_old(w);
+    else
+        send_due(w);
 }
 
 bool clients_done(const struct sim *w)
 {
-    return !clients_want_more(w) && !w->works_out && all_heard(w);
+    return !clients_want_more(w) && !w->works_out && all_heard(w) && !old_left(w);
+}
+
+void clients_again(struct sim *w)
+{
+    w->after = true;
+    w->resent = 0;
+    w->next_submit = bs_time_add(sim_now(w), BS_SEC(2));
 }
 
 /* ---- what they hear ---- */
@@ -272,6 +299,8 @@ static void believe(struct sim *w, const struct intent *it, int64_t id, bool by_
                t->row.request_id);
     if (by_effect && strcmp(t->row.effect_key, it->biz_id) != 0)
         broken(w, "%s is linked to a task with another effect key", it->request_id);
+    if (t->archived)
+        atomic_fetch_add(&w->hits->deeds[t->purged ? DEED_AGAIN_PURGED : DEED_AGAIN_ARCHIVED], 1);
     t->acked = true;
     t->acked_amount = it->amount;
 }

@@ -5,6 +5,8 @@
 #include "db/faulty.h"
 #include "db/sqlite.h"
 
+#include <string.h>
+
 void fault_hit(struct sim *w, enum sim_fault f)
 {
     atomic_fetch_add(&w->hits->faults[f], 1);
@@ -123,6 +125,7 @@ static void jump(struct sim *w)
     struct bs_time to = bs_time_add(sim_now(w), some_ms(w, 500, chance(w, 30) ? 90000 : 10000));
 
     shop_run(w, to);
+    ages_pass(w, to);
     w->clock.at = to;
     w->well_since = bs_time_max(w->well_since, to);
     w->jumps++;
@@ -138,6 +141,29 @@ static void shop_trouble(struct sim *w)
     w->shop_until = bs_time_add(sim_now(w), some_ms(w, 500, 15000));
     fault_hit(w, down ? FAULT_SHOP_DOWN : FAULT_SHOP_BAD);
     say(w, "the shop is %s", down ? "down" : "bad");
+}
+
+/* Long enough to trip its breaker, and to probe it in vain. */
+static void endpoint_trouble(struct sim *w)
+{
+    uint32_t q = (w->opt.first_queue + below(w, w->opt.queues_used)) % SIM_QUEUES;
+    enum end e = w->confs[q].look != BS_LOOK_NONE && chance(w, 40) ? END_LOOK : END_HANDLER;
+    enum ill what = chance(w, 60) ? ILL_FAULTS : ILL_AWAY;
+
+    w->ills[q][e] =
+        (struct illness){ what, bs_time_add(sim_now(w),
+                                            some_ms(w, 3000, chance(w, 25) ? 120000 : 25000)) };
+    fault_hit(w, what == ILL_AWAY ? FAULT_ENDPOINT_AWAY : FAULT_ENDPOINT_FAULTY);
+    say(w, "the %s of %.*s %s", e == END_LOOK ? "look-up" : "handler",
+        BS_STR_FMT(w->confs[q].biz_type), what == ILL_AWAY ? "is away" : "is faulty");
+}
+
+static void reload(struct sim *w)
+{
+    if (w->gone || !w->p.up || w->p.draining)
+        return;
+    fault_hit(w, FAULT_RELOAD);
+    sim_reload(w, conf_now(w) == &w->all ? &w->other : &w->all);
 }
 
 static void disk_trouble(struct sim *w)
@@ -158,9 +184,13 @@ void faults_step(struct sim *w)
     uint32_t r = w->opt.crashy && w->p.up && chance(w, 60) ? 80 + below(w, 20) : below(w, 100);
 
     w->next_fault = bs_time_add(sim_now(w), BS_US(below(w, (uint32_t)w->opt.fault_every.us * 2)));
-    if (r < 45)
+    if (r < 36)
         arm(w);
-    else if (r < 58)
+    else if (r < 46)
+        endpoint_trouble(w);
+    else if (r < 50 && w->opt.reloads)
+        reload(w);
+    else if (r < 60)
         disk_trouble(w);
     else if (r < 70)
         shop_trouble(w);
@@ -186,6 +216,7 @@ void faults_lift(struct sim *w)
     w->armed = 0;
     w->full_until = w->shaky_until = BS_TIME_NONE;
     w->shop = SHOP_HEALTHY;
+    memset(w->ills, 0, sizeof(w->ills));
     for (uint32_t i = 0; i < ACTORS; i++)
         w->p.seats[i].stalled = BS_TIME_NONE;
     w->well_since = sim_now(w);

@@ -39,6 +39,8 @@
     X(LOOK_GO_ON)                                                                                  \
     X(LOOK_FINISHED)                                                                               \
     X(LOOK_NOT_FOUND)                                                                              \
+    X(LOOK_503_AFTER)                                                                              \
+    X(LOOK_TLS)                                                                                    \
     X(LOOK_CONFLICT) X(LOOK_AMOUNT) X(LOOK_404) X(LOOK_500) X(LOOK_HANG) X(LOOK_REFUSED) X(LOOK_ODD)
 #define SIM_PLAN_ENUM(name) PLAN_##name,
 enum sim_plan { SIM_PLAN_LIST(SIM_PLAN_ENUM) PLAN_COUNT };
@@ -54,6 +56,9 @@ enum sim_plan { SIM_PLAN_LIST(SIM_PLAN_ENUM) PLAN_COUNT };
     X(OPEN_FAILED)                                                                                 \
     X(CRASH)                                                                                       \
     X(CRASH_IN_COMMIT)                                                                             \
+    X(ENDPOINT_FAULTY)                                                                             \
+    X(ENDPOINT_AWAY)                                                                               \
+    X(RELOAD)                                                                                      \
     X(DRAIN) X(STALL) X(JUMP) X(SHOP_BAD) X(SHOP_DOWN) X(QUEUE_GONE) X(ANSWER_LOST) X(CALL) X(LOOK)
 #define SIM_FAULT_ENUM(name) FAULT_##name,
 enum sim_fault { SIM_FAULT_LIST(SIM_FAULT_ENUM) FAULT_COUNT };
@@ -82,6 +87,20 @@ enum sim_fault { SIM_FAULT_LIST(SIM_FAULT_ENUM) FAULT_COUNT };
     X(ACT_PENDING)                                                                                 \
     X(ACT_CONFLICT)                                                                                \
     X(ACT_UNAVAILABLE)                                                                             \
+    X(BREAKER_OPENED)                                                                              \
+    X(BREAKER_PROBED)                                                                              \
+    X(BREAKER_REOPENED)                                                                            \
+    X(BREAKER_CLOSED)                                                                              \
+    X(BEHIND_BREAKER)                                                                              \
+    X(HOST_PAUSE)                                                                                  \
+    X(HOST_FULL)                                                                                   \
+    X(RATE_WAIT)                                                                                   \
+    X(AGE_SPENT)                                                                                   \
+    X(ARCHIVED)                                                                                    \
+    X(PURGED)                                                                                      \
+    X(AGAIN_ARCHIVED)                                                                              \
+    X(AGAIN_PURGED)                                                                                \
+    X(BREAKER_ALERT)                                                                               \
     X(QUEUE_PAUSE) X(QUEUE_RESUME) X(TOKEN_ADD) X(TOKEN_REVOKE) X(ALERT) X(PARKED)
 #define SIM_DEED_ENUM(name) DEED_##name,
 enum sim_deed { SIM_DEED_LIST(SIM_DEED_ENUM) DEED_COUNT };

@@ -109,6 +109,7 @@ static void net_start(struct bs_caller *c, struct bs_call *call, struct bs_time 
         shop_judge_post(w, x, call);
         check_post(w, x);
     }
+    gates_begin(w, x);
     atomic_fetch_add(&w->hits->plans[x->plan], 1);
     atomic_fetch_add(&w->hits->calls, 1);
     say(w, "%s %s fence=%lld plan=%s", call->method, w->tales[x->tale].row.request_id,
@@ -196,6 +197,7 @@ static void note_delivery(struct sim *w, struct exchange *x)
     x->delivered = true;
     x->delivered_at = sim_now(w);
     x->call = NULL;
+    gates_end(w, x);
     if (x->cancelled)
         x->truth = TRUTH_CANCELLED;
     else if (x->client_end.us > x->deadline.us)

@@ -47,6 +47,11 @@ static void act_done(struct sim *w, const struct deed *d, struct act *a)
         /* The state does not allow it, or money asks for proof; the database itself has no say. */
         if (!strstr(op->err.msg, "possible") && !strstr(op->err.msg, "proves"))
             broken(w, "an action is refused for a reason of its own: %s", op->err.msg);
+    } else if (op->rc == BS_E_NOT_FOUND) {
+        const struct tale *t = tale_of(w, a->task_id);
+
+        if (!t || !t->purged)
+            broken(w, "an action finds no task %lld", (long long)a->task_id);
     } else if (op->rc != BS_E_STALE) {
         broken(w, "an action is answered %s: %s", bs_rc_name(op->rc), op->err.msg);
     }

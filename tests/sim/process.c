@@ -57,6 +57,22 @@ static struct bs_store *open_store(struct sim *w, bool *ret_paused)
     return NULL;
 }
 
+/* As the server does it: max_age leaves out the time in which the process was down. */
+static void note_downtime(struct sim *w, struct bs_store *store)
+{
+    struct bs_op op = { .kind = BS_OP_STOPPED, .now = sim_now(w) }, *ops = &op;
+    struct bs_err err = { 0 };
+    bs_rc rc = bs_store_time_high(store, &op.stopped.from, &err);
+
+    op.stopped.to = sim_now(w);
+    if (rc == BS_OK && op.stopped.from.us > 0 && bs_time_before(op.stopped.from, op.stopped.to))
+        rc = bs_store_apply(store, &ops, 1, &err);
+    if (rc != BS_OK) {
+        say(w, "the downtime is not noted: %s", err.msg);
+        ages_unsure(w);
+    }
+}
+
 static bool start_committer(struct sim *w, bool *ret_paused)
 {
     struct bs_err err = { 0 };
@@ -64,6 +80,7 @@ static bool start_committer(struct sim *w, bool *ret_paused)
 
     if (!store)
         return false;
+    note_downtime(w, store);
     struct bs_committer_options co = { .store = store,
                                        .clock = &w->clock.base,
                                        .on_hints = on_hints,
@@ -101,6 +118,19 @@ static void start_engine(struct sim *w)
     p->seats[ACTOR_REAPER].actor = bs_engine_reaper(p->engine);
 }
 
+static void start_keep(struct sim *w)
+{
+    struct process *p = &w->p;
+    struct bs_err err = { 0 };
+    struct bs_keep_options ko = {
+        .queues = &w->slot, .committer = p->committer, .clock = &w->clock.base, .ids = &p->ids
+    };
+    bs_rc rc = bs_keep_new(&ko, &p->keep, &err);
+
+    BS_ASSERT(rc == BS_OK);
+    p->seats[ACTOR_KEEP].actor = bs_keep_actor(p->keep);
+}
+
 bool process_start(struct sim *w)
 {
     struct process *p = &w->p;
@@ -112,12 +142,17 @@ bool process_start(struct sim *w)
     p->started_at = sim_now(w);
     bs_ids_init(&p->ids, 1);
     w->gone = w->opt.vanish && !w->quiet && chance(w, 35);
-    atomic_store(&w->slot.now, w->gone ? &w->less : &w->all);
+    if (w->opt.reloads && !w->gone && chance(w, 30))
+        atomic_store(&w->slot.now, &w->other);
+    else
+        atomic_store(&w->slot.now, w->gone ? &w->less : &w->all);
+    w->reloaded_at = BS_TIME_NONE;
     if (!start_committer(w, paused)) {
         p->down_until = bs_time_add(sim_now(w), BS_SEC(1));
         return false;
     }
     start_engine(w);
+    start_keep(w);
     for (uint32_t i = 0; i < SIM_QUEUES; i++) {
         w->paused[i] = paused[i];
         w->unsure[i] = false;
@@ -129,6 +164,7 @@ bool process_start(struct sim *w)
         fault_hit(w, FAULT_QUEUE_GONE);
     p->up = true;
     w->well_since = sim_now(w);
+    ages_restart(w);
     say(w, "process %u is up%s", incarnation, w->gone ? " without its last queue" : "");
     return true;
 }
@@ -142,17 +178,21 @@ void process_end(struct sim *w, const char *how)
     struct bs_engine_figures f;
     bs_engine_figures(p->engine, &f);
     atomic_fetch_add(&w->hits->deeds[DEED_FINISH_STALE], f.stale);
-    if (f.stale > view_count_stale(w, p->node))
+    /* With a purged task the record of its late result is gone. */
+    if (w->purged_n == 0 && f.stale > view_count_stale(w, p->node))
         broken(w, "%llu results were called late, fewer are recorded so",
                (unsigned long long)f.stale);
+    bs_keep_quiet(p->keep);
     bs_committer_free(p->committer);
     bs_engine_free(p->engine);
+    bs_keep_free(p->keep);
     w->crashing = false;
     w->db = NULL;
     if (w->works_out != 0)
         broken(w, "%u works were never answered", w->works_out);
     p->committer = NULL;
     p->engine = NULL;
+    p->keep = NULL;
     p->net = NULL;
     p->up = false;
     p->draining = false;

@@ -15,10 +15,14 @@ static const struct bs_str rule_values[] = { { "0", 1 }, { "\"SUCCESS\"", 9 } };
 enum { Q_CHECKED, Q_MONEY, Q_NOTE, Q_RENEWED, Q_SHIP, Q_VANISHING };
 static const char *const names[SIM_QUEUES] = { "CHECKED", "MONEY", "NOTE",
                                                "RENEWED", "SHIP",  "VANISHING" };
-static const char *const handlers[SIM_QUEUES] = {
-    "http://shop.test/do/CHECKED", "http://shop.test/do/MONEY", "http://shop.test/do/NOTE",
-    "http://shop.test/do/RENEWED", "http://shop.test/do/SHIP",  "http://shop.test/do/VANISHING"
-};
+/* In byte order. */
+static const char *const host_names[SIM_HOSTS] = { "cash.test:80", "look.test:80", "shop.test:80",
+                                                   "stock.test:80" };
+
+const char *host_name(uint32_t host)
+{
+    return host_names[host];
+}
 
 static struct bs_policy choose_policy(struct sim *w)
 {
@@ -51,25 +55,66 @@ static void choose_times(struct sim *w, struct bs_queue_conf *q)
     q->concurrency = 1 + below(w, 8);
 }
 
+/* Some share a host, a queue's two endpoints too. */
+static void choose_hosts(struct sim *w, uint32_t i)
+{
+    uint32_t most = w->opt.few_hosts ? 2 : SIM_HOSTS;
+
+    for (int e = 0; e < ENDS; e++) {
+        const char *name = host_names[w->hosts[i][e] = below(w, most)];
+
+        (void)snprintf(w->urls[i][e], sizeof(w->urls[i][e]), "http://%.*s/%s/%s%s",
+                       (int)strcspn(name, ":"), name, e == END_LOOK ? "look" : "do", names[i],
+                       e == END_LOOK ? "/{biz_id}/{request_id}" : "");
+    }
+    w->confs[i].handler_url = bs_str_of(w->urls[i][END_HANDLER]);
+    w->confs[i].handler_host = bs_str_of(host_names[w->hosts[i][END_HANDLER]]);
+}
+
+static void look_first(struct sim *w, uint32_t i)
+{
+    struct bs_queue_conf *q = &w->confs[i];
+
+    q->look = BS_LOOK_HTTP;
+    q->look_url = bs_str_of(w->urls[i][END_LOOK]);
+    q->look_host = bs_str_of(host_names[w->hosts[i][END_LOOK]]);
+    q->policy.has_look_up = true;
+}
+
+static struct bs_rate choose_rate(struct sim *w)
+{
+    if (chance(w, 40))
+        return (struct bs_rate){ 20 + below(w, 40), BS_SEC(60) };
+    return (struct bs_rate){ chance(w, 50) ? 1 + below(w, 5) : 5 + below(w, 45), BS_SEC(1) };
+}
+
+/* What another file may say otherwise. */
+static void choose_limits(struct sim *w, struct bs_queue_conf *q, bool ages)
+{
+    q->rate = (struct bs_rate){ 0 };
+    if (chance(w, 30))
+        q->rate = choose_rate(w);
+    if (!ages)
+        return;
+    q->policy.max_age = BS_MS(5000 + below(w, chance(w, 30) ? 300000 : 40000));
+}
+
 static void choose_queue(struct sim *w, uint32_t i)
 {
     struct bs_queue_conf *q = &w->confs[i];
 
+    choose_hosts(w, i);
     q->biz_type = bs_str_of(names[i]);
-    q->handler_url = bs_str_of(handlers[i]);
     q->secret.bytes = BS_STR("0123456789abcdef0123456789abcdef");
     q->policy = choose_policy(w);
     choose_times(w, q);
-    if (i == Q_RENEWED && chance(w, 40)) {
-        q->look = BS_LOOK_HTTP;
-        q->look_url = BS_STR("http://shop.test/look/RENEWED/{biz_id}/{request_id}");
-        q->policy.has_look_up = true;
-    }
+    choose_limits(w, q, chance(w, 35));
+    if (q->policy.max_age.us)
+        q->policy.max_retry_count += 4 + (int32_t)below(w, 20);
+    if (i == Q_RENEWED && chance(w, 40))
+        look_first(w, i);
     if (i == Q_MONEY || i == Q_CHECKED) {
-        q->look = BS_LOOK_HTTP;
-        q->look_url = i == Q_MONEY ? BS_STR("http://shop.test/look/MONEY/{biz_id}/{request_id}")
-                                   : BS_STR("http://shop.test/look/CHECKED/{biz_id}/{request_id}");
-        q->policy.has_look_up = true;
+        look_first(w, i);
         q->policy.effect = i == Q_MONEY ? BS_EFFECT_MONEY : BS_EFFECT_REPEATABLE;
     }
     if (i == Q_NOTE) {
@@ -109,6 +154,11 @@ static void choose_options(struct sim *w, uint32_t tasks)
     o->stalls = !chance(w, 25);
     o->acts = !chance(w, 10);
     o->vanish = chance(w, 35);
+    o->reloads = chance(w, 50);
+    o->history = chance(w, 50);
+    o->few_hosts = chance(w, 40);
+    o->host_limits = chance(w, 50);
+    o->purges = chance(w, 60);
     o->crashy = chance(w, 15);
     o->orders = chance(w, 35) ? 2 + below(w, 4) : o->tasks / 3 + 1;
     o->first_queue = below(w, SIM_QUEUES);
@@ -125,13 +175,56 @@ static void choose_options(struct sim *w, uint32_t tasks)
             o->caps[i] = 1 + below(w, 3);
 }
 
+static void choose_host_limits(struct sim *w, struct bs_host_conf *limits, struct bs_queues *q)
+{
+    q->hosts = limits;
+    q->hosts_n = 0;
+    for (uint32_t i = 0; i < SIM_HOSTS && w->opt.host_limits; i++)
+        if (chance(w, 60))
+            limits[q->hosts_n++] =
+                (struct bs_host_conf){ bs_str_of(host_names[i]), 1 + below(w, 4) };
+}
+
+static void choose_history(struct sim *w, struct bs_queues *q)
+{
+    if (!w->opt.history)
+        return;
+    q->history.archive_after = BS_MS(3000 + below(w, 60000));
+    if (w->opt.purges)
+        q->history.purge_after = BS_MS(10000 + below(w, 150000));
+}
+
+static void choose_other_files(struct sim *w)
+{
+    memcpy(w->confs_less, w->confs, sizeof(w->confs));
+    memcpy(w->confs_other, w->confs, sizeof(w->confs));
+    for (uint32_t i = 0; i < SIM_QUEUES; i++)
+        choose_limits(w, &w->confs_other[i], w->confs[i].policy.max_age.us > 0);
+    w->all = (struct bs_queues){ .items = w->confs, .n = SIM_QUEUES };
+    choose_host_limits(w, w->host_limits, &w->all);
+    choose_history(w, &w->all);
+    w->less = w->all;
+    w->less.items = w->confs_less;
+    w->less.n = SIM_QUEUES - 1;
+    w->other = (struct bs_queues){ .items = w->confs_other, .n = SIM_QUEUES };
+    choose_host_limits(w, w->host_limits_other, &w->other);
+    choose_history(w, &w->other);
+}
+
 void sim_choose(struct sim *w, uint32_t tasks)
 {
+    choose_options(w, tasks);
     for (uint32_t i = 0; i < SIM_QUEUES; i++)
         choose_queue(w, i);
-    memcpy(w->confs_less, w->confs, sizeof(w->confs));
-    w->all = (struct bs_queues){ w->confs, SIM_QUEUES };
-    w->less = (struct bs_queues){ w->confs_less, SIM_QUEUES - 1 };
+    choose_other_files(w);
     atomic_store(&w->slot.now, &w->all);
-    choose_options(w, tasks);
+}
+
+void sim_reload(struct sim *w, const struct bs_queues *q)
+{
+    w->reloaded_at = sim_now(w);
+    w->gone = q == &w->less;
+    atomic_store(&w->slot.now, q);
+    bs_engine_reload(w->p.engine);
+    say(w, "%s file is loaded", q == &w->other ? "another" : "the usual");
 }

@@ -57,10 +57,26 @@ static const enum sim_plan bad_plans[] = {
     PLAN_POST_503,          PLAN_POST_RETRY,
 };
 
+static enum ill ill_of(const struct sim *w, uint32_t queue, enum end end)
+{
+    const struct illness *i = &w->ills[queue][end];
+
+    return sim_now(w).us < i->until.us ? i->what : ILL_NOTHING;
+}
+
 static enum sim_plan choose_post(struct sim *w, const struct exchange *x)
 {
+    static const enum sim_plan faulty[] = { PLAN_POST_302, PLAN_POST_TLS, PLAN_POST_404 };
+    static const enum sim_plan away[] = { PLAN_POST_REFUSED, PLAN_POST_DNS,
+                                          PLAN_POST_CONNECT_TIMEOUT };
     enum sim_plan p = good_plans[below(w, BS_COUNT(good_plans))];
+    enum ill ill = ill_of(w, x->queue, END_HANDLER);
 
+    /* Where a queue says what 404 means, it is no fault of the endpoint. */
+    if (ill == ILL_FAULTS)
+        return faulty[below(w, w->confs[x->queue].policy.statuses_n ? 2 : 3)];
+    if (ill == ILL_AWAY)
+        return away[below(w, BS_COUNT(away))];
     if (w->shop == SHOP_DOWN)
         return chance(w, 80) ? PLAN_POST_REFUSED : PLAN_POST_503;
     if (w->shop == SHOP_BAD || (w->shop == SHOP_NORMAL && chance(w, w->opt.fail_pct)))
@@ -80,7 +96,9 @@ static void say_body(struct exchange *x, const char *text)
 
 static void wish(struct sim *w, struct exchange *x)
 {
-    x->wish = (struct bs_retry_after){ .given = true, .delay = BS_SEC(1 + below(w, 20)) };
+    uint32_t most = chance(w, 10) ? 90 : 20;
+
+    x->wish = (struct bs_retry_after){ .given = true, .delay = BS_SEC(1 + below(w, most)) };
 }
 
 static void reply_json(struct sim *w, struct exchange *x, const char *outcome, bool after)
@@ -165,6 +183,7 @@ static void fill_wire(struct exchange *x)
                   { PLAN_POST_DNS, BS_WIRE_DNS_TEMPORARY },
                   { PLAN_POST_CONNECT_TIMEOUT, BS_WIRE_CONNECT_TIMEOUT },
                   { PLAN_POST_TLS, BS_WIRE_TLS_EXPIRED },
+                  { PLAN_LOOK_TLS, BS_WIRE_TLS_EXPIRED },
                   { PLAN_POST_BAD_HTTP, BS_WIRE_BAD_HTTP },
                   { PLAN_LOOK_REFUSED, BS_WIRE_CONNECT_REFUSED } };
 
@@ -177,7 +196,7 @@ static void fill_wire(struct exchange *x)
 static bool nothing_leaves(enum sim_plan p)
 {
     return p == PLAN_POST_REFUSED || p == PLAN_POST_DNS || p == PLAN_POST_CONNECT_TIMEOUT ||
-           p == PLAN_POST_TLS || p == PLAN_LOOK_REFUSED;
+           p == PLAN_POST_TLS || p == PLAN_LOOK_REFUSED || p == PLAN_LOOK_TLS;
 }
 
 /* How often the effect happens, in hundreds. */
@@ -284,13 +303,19 @@ void shop_judge_post(struct sim *w, struct exchange *x, const struct bs_call *ca
 
 static enum sim_plan choose_look(struct sim *w, const struct exchange *x)
 {
-    static const enum sim_plan mute[] = { PLAN_LOOK_404, PLAN_LOOK_500, PLAN_LOOK_HANG,
-                                          PLAN_LOOK_REFUSED, PLAN_LOOK_ODD };
+    static const enum sim_plan mute[] = { PLAN_LOOK_404,      PLAN_LOOK_500, PLAN_LOOK_HANG,
+                                          PLAN_LOOK_REFUSED,  PLAN_LOOK_ODD, PLAN_LOOK_TLS,
+                                          PLAN_LOOK_503_AFTER };
     static const enum sim_plan telling[] = { PLAN_LOOK_FINISHED, PLAN_LOOK_NOT_FOUND,
                                              PLAN_LOOK_NOT_FOUND, PLAN_LOOK_CONFLICT,
                                              PLAN_LOOK_AMOUNT };
     bool fails = w->shop != SHOP_HEALTHY && chance(w, w->opt.look_fail_pct);
+    enum ill ill = ill_of(w, x->queue, END_LOOK);
 
+    if (ill == ILL_FAULTS)
+        return chance(w, 50) ? PLAN_LOOK_404 : PLAN_LOOK_TLS;
+    if (ill == ILL_AWAY)
+        return PLAN_LOOK_REFUSED;
     if (w->shop == SHOP_DOWN)
         return PLAN_LOOK_REFUSED;
     if (fails && chance(w, 60))
@@ -328,10 +353,21 @@ static void answer_look(struct sim *w, struct exchange *x)
     x->body_n = strlen(x->body);
 }
 
+static int status_of_look(enum sim_plan p)
+{
+    if (p == PLAN_LOOK_404)
+        return 404;
+    if (p == PLAN_LOOK_500)
+        return 500;
+    return p == PLAN_LOOK_503_AFTER ? 503 : 200;
+}
+
 void shop_plan_look(struct sim *w, struct exchange *x)
 {
     x->plan = choose_look(w, x);
-    x->status = x->plan == PLAN_LOOK_404 ? 404 : x->plan == PLAN_LOOK_500 ? 500 : 200;
+    x->status = status_of_look(x->plan);
+    if (x->plan == PLAN_LOOK_503_AFTER)
+        wish(w, x);
     x->look_final = true; /* until a verdict says otherwise */
     if (x->plan == PLAN_LOOK_ODD)
         say_body(x, chance(w, 50) ? "{\"verdict\":\"maybe\"}" : "{\"state\":\"PAID\"}");

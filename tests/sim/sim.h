@@ -9,6 +9,7 @@
 #include "door/door.h"
 #include "engine/engine.h"
 #include "hits.h"
+#include "keep/keep.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -22,6 +23,8 @@ enum {
     SIM_TEXT = 72,
     SIM_ACTS = 8192,
     SIM_ACTS_MOST = 1000, /* of them before the quiet phase */
+    SIM_HOSTS = 4,
+    SIM_STARTS = 64, /* the last starts of a queue that are remembered */
 };
 
 /* ---- the shop ---- */
@@ -38,9 +41,23 @@ enum truth {
     TRUTH_CANCELLED,
 };
 
+/* The two endpoints of a queue. */
+enum end { END_LOOK, END_HANDLER, ENDS };
+
+/* What is wrong with an endpoint for a while. */
+enum ill { ILL_NOTHING, ILL_FAULTS, ILL_AWAY };
+
+struct illness {
+    enum ill what;
+    struct bs_time until;
+};
+
 /* One HTTP exchange as the world knows it. */
 struct exchange {
     bool is_look;
+    bool probe;  /* it began while a breaker of its queue was open        */
+    bool behind; /* what came back says nothing new of an open breaker    */
+    uint32_t host;
     uint32_t tale;  /* index of the task */
     uint32_t queue; /* index of the queue */
     int64_t fence;
@@ -73,6 +90,7 @@ struct row {
     char request_id[SIM_TEXT], serial_key[160], effect_key[160], manual_code[40], biz_type[40];
     char conclusion[24], last_code[72];
     enum bs_state state;
+    int64_t updated_at;
     int32_t retry_count, max_retry_count, attempt_no, crash_count, priority;
     bool unknown, blocked, running; /* running: holds its serial key */
     int32_t pending;
@@ -91,7 +109,11 @@ struct moved {
 struct tale {
     struct row row;
     bool present;
-    bool acked; /* somebody was told that it exists */
+    bool archived, purged;
+    uint32_t seen;     /* the look that found it among the live ones, last       */
+    int64_t ran_us;    /* how long it could have run since its budget was fresh  */
+    uint32_t restarts; /* of the process, since then                             */
+    bool acked;        /* somebody was told that it exists */
     int64_t acked_amount;
     uint32_t posts;            /* how many POSTs the shop saw          */
     uint32_t last_post;        /* index + 1 of the newest POST         */
@@ -131,6 +153,26 @@ struct act {
     bool paused;
 };
 
+/* ---- what protects the shop, as it should be (gates.c) ---- */
+
+struct breaker {
+    uint32_t faults, refusals; /* in a row */
+    bool open;
+    struct bs_time until; /* nothing may try before */
+    struct bs_span cooldown;
+};
+
+/* One queue in one life of the process. */
+struct gate {
+    struct breaker breakers[ENDS];
+    struct bs_time changed; /* when it opened or closed, last              */
+    struct bs_time opened;  /* a breaker tripped, last                     */
+    struct bs_time told;    /* `changed` when it was last seen that the alert tells it */
+    uint32_t openings;
+    struct bs_time starts[SIM_STARTS]; /* a ring */
+    uint32_t starts_n;
+};
+
 /* ---- the process ---- */
 
 struct net {
@@ -139,7 +181,7 @@ struct net {
     struct bs_call *running, *ended, *ended_tail;
 };
 
-enum { ACTOR_COMMITTER, ACTOR_SCHEDULER, ACTOR_EXECUTOR, ACTOR_REAPER, ACTORS };
+enum { ACTOR_COMMITTER, ACTOR_SCHEDULER, ACTOR_EXECUTOR, ACTOR_REAPER, ACTOR_KEEP, ACTORS };
 
 struct seat {
     struct bs_actor *actor;
@@ -157,9 +199,12 @@ struct process {
     struct bs_time drain_until;
     struct bs_committer *committer;
     struct bs_engine *engine;
+    struct bs_keep *keep;
     struct net *net;
     struct bs_ids ids;
     struct seat seats[ACTORS];
+    struct gate gates[SIM_QUEUES];
+    struct bs_time host_until[SIM_HOSTS]; /* it asked to be left alone */
 };
 
 /* What one seed chose. */
@@ -171,7 +216,9 @@ struct options {
     bool honest; /* no step that nobody asked for */
     bool crashes, drains, jumps, stalls, acts;
     bool vanish; /* some incarnations do not know the last queue */
-    bool crashy; /* processes die and stand still more often than anything else */
+    bool reloads, few_hosts, host_limits, purges;
+    bool history; /* finished tasks are archived, perhaps purged */
+    bool crashy;  /* processes die and stand still more often than anything else */
     uint32_t orders, first_queue, queues_used; /* few: much is about the same business object */
     bool hot;                     /* one or two queues, a few orders, busy operators, long pauses */
     uint32_t caps[BS_RANK_COUNT]; /* of the committer's lanes; 0: as usual */
@@ -188,9 +235,13 @@ struct sim {
     struct hits *hits;
 
     struct bs_queue_conf confs[SIM_QUEUES];
-    struct bs_queue_conf confs_less[SIM_QUEUES];
-    struct bs_queues all, less; /* less: the last one is taken away */
+    struct bs_queue_conf confs_less[SIM_QUEUES], confs_other[SIM_QUEUES];
+    struct bs_host_conf host_limits[SIM_HOSTS], host_limits_other[SIM_HOSTS];
+    char urls[SIM_QUEUES][ENDS][96];
+    uint32_t hosts[SIM_QUEUES][ENDS];  /* which one each endpoint is at */
+    struct bs_queues all, less, other; /* less: the last one is taken away; other: other limits */
     struct bs_queues_slot slot;
+    struct bs_time reloaded_at;
     bool gone; /* `less` is in force */
     bool paused[SIM_QUEUES];
     bool unsure[SIM_QUEUES]; /* a pause or resume was answered with neither yes nor no */
@@ -211,6 +262,7 @@ struct sim {
     uint32_t xs_live; /* all before this one are over */
     enum { SHOP_NORMAL, SHOP_BAD, SHOP_DOWN, SHOP_HEALTHY } shop;
     struct bs_time shop_until;
+    struct illness ills[SIM_QUEUES][ENDS];
 
     struct intent *intents;
     uint32_t intents_n;
@@ -225,12 +277,18 @@ struct sim {
     uint32_t tales_n;
     uint32_t slots[SIM_TALES * 2]; /* index + 1, open addressing by id */
     sqlite3 *eye;                  /* the checker's own connection */
-    sqlite3_stmt *eye_rows, *eye_log, *eye_version;
+    sqlite3_stmt *eye_rows, *eye_log, *eye_version, *eye_past, *eye_past_n;
     int64_t eye_at;
     uint32_t looks_taken;
+    uint32_t archived_n, purged_n;
+    uint32_t to_person[SIM_QUEUES + 1], perhaps_to_person[SIM_QUEUES + 1]; /* moves that alert */
+    uint32_t openings[SIM_QUEUES];      /* breakers that tripped, in all lives */
+    uint32_t openings_sure[SIM_QUEUES]; /* of them, those that must have been raised */
+    struct bs_time next_told;
+    uint32_t resent; /* requests that were sent once more after the end */
 
-    bool crashing; /* answers are not heard */
-    bool quiet;
+    bool crashing;                 /* answers are not heard */
+    bool quiet, after;             /* after: everything has ended once, time goes on */
     uint32_t faults, trips, spins; /* trips: failed database calls */
     struct bs_time next_tidy;
     uint64_t steps;
@@ -268,6 +326,24 @@ void fault_hit(struct sim *w, enum sim_fault f);
 
 /* setup.c */
 void sim_choose(struct sim *w, uint32_t tasks);
+const char *host_name(uint32_t host);
+static inline const struct bs_queues *conf_now(struct sim *w)
+{
+    return bs_queues_now(&w->slot);
+}
+/* Another file is loaded while the process runs. */
+void sim_reload(struct sim *w, const struct bs_queues *q);
+
+/* gates.c: breakers, hosts, rates; ages.c: how long each task could have run. */
+void gates_begin(struct sim *w, struct exchange *x);
+void gates_end(struct sim *w, struct exchange *x);
+bool gate_open(const struct sim *w, uint32_t queue);
+/* The queue's calls wait for a good reason, or did until a moment ago. */
+bool gate_excuses(struct sim *w, uint32_t queue);
+void ages_pass(struct sim *w, struct bs_time to);
+void ages_restart(struct sim *w);
+void ages_unsure(struct sim *w); /* a stop of the process is not known to the store */
+void ages_check(struct sim *w, const struct tale *t, const struct row *is, const struct moved *m);
 
 /* process.c */
 bool process_start(struct sim *w);
@@ -294,6 +370,8 @@ void clients_step(struct sim *w);
 struct bs_time clients_next(const struct sim *w);
 bool clients_want_more(const struct sim *w);
 bool clients_done(const struct sim *w);
+/* Every request comes once more. */
+void clients_again(struct sim *w);
 void clients_check_answers(struct sim *w);
 /* people.c */
 void people_step(struct sim *w);
@@ -304,7 +382,7 @@ void faults_step(struct sim *w);
 void faults_lift(struct sim *w);
 bool faults_active(const struct sim *w);
 
-/* view.c: the only file that knows the schema. */
+/* view.c, past.c: the only files that know the schema. */
 bool view_open(struct sim *w);
 void view_close(struct sim *w);
 /* Reads what has changed and hands each change to check.c. */
@@ -313,10 +391,30 @@ void view_look(struct sim *w);
 void view_check_all(struct sim *w, bool last);
 uint64_t view_count_stale(struct sim *w, const char *node);
 bool view_has_stale(struct sim *w, const struct exchange *x);
+int64_t view_count(struct sim *w, const char *sql, const char *arg);
+void view_check_rows(struct sim *w, const char *sql);
+/* The columns of a task's row, as view.c reads them; `first`: also what it keeps for its life. */
+void view_read(sqlite3_stmt *s, struct row *r, bool first);
+/* What happened between two readings of one row. */
+void view_follow(struct sim *w, struct tale *t, const struct row *was, const struct row *is);
+extern const char view_columns[];
+/* past.c: history. */
+bool past_open(struct sim *w);
+void past_close(struct sim *w);
+/* After the live rows were read: who is no longer among them went the right way. */
+void past_look(struct sim *w);
+void past_check(struct sim *w, bool last);
+/* Every archived task is read as before. */
+void past_read_all(struct sim *w, struct bs_store *s);
+/* told.c: alerts of breakers. */
+void told_look(struct sim *w);
+void told_check(struct sim *w, bool last);
 struct tale *tale_of(struct sim *w, int64_t id);
 struct tale *tale_of_request(struct sim *w, const char *request_id, size_t n);
 
 /* check.c */
+/* A task that was not there before: nobody else has its request_id. */
+void check_new(struct sim *w, const struct tale *t);
 void check_row(struct sim *w, struct tale *t, const struct row *was, const struct row *is,
                const struct moved *moves, uint32_t n);
 void check_together(struct sim *w);

@@ -1,20 +1,23 @@
 /* The checker's eye: reads the store by its own connection and its own SQL, after every step that
- * changed it. The only file that knows the schema. */
+ * changed it. With past.c and told.c the only file that knows the schema. */
 #include "sim.h"
 
 #include <string.h>
 
-#define ROWS_SQL                                                                                   \
+#define COLUMNS                                                                                    \
     "SELECT id, version, task_status, retry_count, max_retry_count, attempt_no, crash_count, "     \
     "priority, outcome_unknown, blocked_key IS NOT NULL, close_pending, next_execute_at, due_at, " \
     "locked_at, locked_until, lease_token, amount, created_at, request_id, biz_type, serial_key, " \
-    "effect_key, manual_code, conclusion, last_error_code, run_key FROM task ORDER BY id"
+    "effect_key, manual_code, conclusion, last_error_code, run_key, updated_at FROM "
+#define ROWS_SQL COLUMNS "task ORDER BY id"
 #define LOG_SQL                                                                                    \
     "SELECT at, event, from_status, to_status, attempt_no, token, claimed_at IS NOT NULL, "        \
     "via_failed, operator IS NOT NULL FROM task_log "                                              \
     "WHERE task_id = ?1 AND version > ?2 AND to_status IS NOT NULL ORDER BY version, id"
 
 enum { MOVES_MAX = 32 };
+
+const char view_columns[] = COLUMNS;
 
 static struct bs_str text_at(sqlite3_stmt *s, int col)
 {
@@ -36,7 +39,8 @@ bool view_open(struct sim *w)
            sqlite3_prepare_v2(w->eye, ROWS_SQL, -1, &w->eye_rows, NULL) == SQLITE_OK &&
            sqlite3_prepare_v2(w->eye, LOG_SQL, -1, &w->eye_log, NULL) == SQLITE_OK &&
            sqlite3_prepare_v2(w->eye, "PRAGMA data_version", -1, &w->eye_version, NULL) ==
-               SQLITE_OK;
+               SQLITE_OK &&
+           past_open(w);
 }
 
 void view_close(struct sim *w)
@@ -44,6 +48,7 @@ void view_close(struct sim *w)
     sqlite3_finalize(w->eye_rows);
     sqlite3_finalize(w->eye_log);
     sqlite3_finalize(w->eye_version);
+    past_close(w);
     sqlite3_close(w->eye);
     w->eye = NULL;
 }
@@ -108,6 +113,7 @@ static void read_numbers(sqlite3_stmt *s, struct row *r)
     r->amount = sqlite3_column_int64(s, 16);
     r->created_at = sqlite3_column_int64(s, 17);
     r->running = sqlite3_column_type(s, 25) != SQLITE_NULL;
+    r->updated_at = sqlite3_column_int64(s, 26);
 }
 
 /* What a task keeps for its life is read once; whether it really stays is checked by amount and at
@@ -123,6 +129,15 @@ static void read_texts(sqlite3_stmt *s, struct row *r, bool first)
     copy_text(r->manual_code, sizeof(r->manual_code), text_at(s, 22));
     copy_text(r->conclusion, sizeof(r->conclusion), text_at(s, 23));
     copy_text(r->last_code, sizeof(r->last_code), text_at(s, 24));
+}
+
+void view_read(sqlite3_stmt *s, struct row *r, bool first)
+{
+    int64_t version = r->version;
+
+    read_numbers(s, r);
+    if (r->version != version || first)
+        read_texts(s, r, first);
 }
 
 /* ---- which way it went: the log's rows, in the order of versions, as single moves ---- */
@@ -205,7 +220,7 @@ static void path_begin(struct path *p)
     p->writes++;
 }
 
-static void follow(struct sim *w, struct tale *t, const struct row *was, const struct row *is)
+void view_follow(struct sim *w, struct tale *t, const struct row *was, const struct row *is)
 {
     struct path p = { .w = w, .is = is, .at = was->state };
 
@@ -240,16 +255,19 @@ static uint32_t read_rows(struct sim *w)
         struct row is = was;
 
         seen++;
-        read_numbers(s, &is);
-        if (is.version != was.version || first)
-            read_texts(s, &is, first);
+        t->seen = w->looks_taken;
+        if (t->archived)
+            broken(w, "task %lld has come back from history", (long long)id);
+        view_read(s, &is, first);
         if (!first && is.amount != was.amount)
             broken(w, "the content of task %lld changed", (long long)id);
         if (!first && memcmp(&is, &was, sizeof(is)) == 0)
             continue;
         t->present = true;
         t->row = is;
-        follow(w, t, &was, &is);
+        if (first)
+            check_new(w, t);
+        view_follow(w, t, &was, &is);
     }
     sqlite3_reset(s);
     return seen;
@@ -270,8 +288,10 @@ void view_look(struct sim *w)
     atomic_fetch_add(&w->hits->commits, 1);
     uint32_t seen = read_rows(w);
 
-    if (seen != w->tales_n && !w->broken)
-        broken(w, "%u tasks have disappeared", w->tales_n - seen);
+    if (!w->broken)
+        past_look(w);
+    if (seen + w->archived_n != w->tales_n && !w->broken)
+        broken(w, "%u tasks have disappeared", w->tales_n - seen - w->archived_n);
     if (!w->broken)
         check_together(w);
     if (!w->broken && w->looks_taken % 40 == 0)
@@ -280,6 +300,11 @@ void view_look(struct sim *w)
 
 /* ---- the store against itself ---- */
 
+#define BOTH                                                                                       \
+    "(SELECT id, request_id, merchant_no, biz_type, effect_key, task_status, conclusion, "         \
+    "manual_code FROM task UNION ALL SELECT id, request_id, merchant_no, biz_type, effect_key, "   \
+    "task_status, conclusion, manual_code FROM task_history) both"
+
 /* Each statement gives what is wrong, a line a row. */
 static const char *const whole[] = {
     "SELECT 'queue_stat of ' || biz_type || ' ' || task_status || ' is off by ' || sum(n) || '/' "
@@ -287,15 +312,15 @@ static const char *const whole[] = {
     "sum(unknown) || '/' || sum(amount) FROM (SELECT biz_type, task_status, currency, sum(n) AS n, "
     "sum(amount) AS amount, sum(unknown) AS unknown FROM queue_stat GROUP BY 1, 2, 3 UNION ALL "
     "SELECT biz_type, task_status, coalesce(currency, ''), -count(*), -sum(coalesce(amount, 0)), "
-    "-sum(outcome_unknown) FROM task GROUP BY 1, 2, 3) GROUP BY biz_type, task_status, currency "
+    "-sum(outcome_unknown) FROM (SELECT biz_type, task_status, currency, amount, outcome_unknown "
+    "FROM task UNION ALL SELECT biz_type, task_status, currency, amount, outcome_unknown FROM "
+    "task_history) GROUP BY 1, 2, 3) GROUP BY biz_type, task_status, currency "
     "HAVING sum(n) <> 0 OR sum(amount) <> 0 OR sum(unknown) <> 0",
-    "SELECT 'two tasks for request ' || request_id FROM task WHERE manual_code IS NOT "
+    "SELECT 'two tasks for request ' || request_id FROM " BOTH " WHERE manual_code IS NOT "
     "'REQUEST_CONFLICT' GROUP BY request_id HAVING count(*) > 1",
-    "SELECT 'task ' || id || ' has no request_key' FROM task WHERE NOT EXISTS (SELECT 1 FROM "
-    "request_key k WHERE k.request_id = task.request_id)",
-    "SELECT 'request_key ' || request_id || ' without task' FROM request_key WHERE task_id NOT IN "
-    "(SELECT id FROM task)",
-    "SELECT 'effect ' || effect_key || ' has two open tasks' FROM task WHERE effect_key IS NOT "
+    "SELECT 'task ' || id || ' has no request_key' FROM " BOTH " WHERE NOT EXISTS (SELECT 1 FROM "
+    "request_key k WHERE k.request_id = both.request_id)",
+    "SELECT 'effect ' || effect_key || ' has two open tasks' FROM " BOTH " WHERE effect_key IS NOT "
     "NULL "
     "AND NOT (task_status = 'CLOSED' AND conclusion = 'not_done') AND manual_code IS NOT "
     "'EFFECT_CONFLICT' GROUP BY merchant_no, biz_type, effect_key HAVING count(*) > 1",
@@ -322,7 +347,7 @@ static const char *const whole[] = {
     "'unhold', 'close', 'resolve') AND (reason IS NULL OR before IS NULL OR after IS NULL))",
 };
 
-static void check_statement(struct sim *w, const char *sql)
+void view_check_rows(struct sim *w, const char *sql)
 {
     sqlite3_stmt *s = NULL;
 
@@ -335,7 +360,7 @@ static void check_statement(struct sim *w, const char *sql)
     sqlite3_finalize(s);
 }
 
-static int64_t count_of(struct sim *w, const char *sql, const char *arg)
+int64_t view_count(struct sim *w, const char *sql, const char *arg)
 {
     sqlite3_stmt *s = NULL;
     int64_t n = -1;
@@ -353,7 +378,7 @@ static int64_t count_of(struct sim *w, const char *sql, const char *arg)
 static void check_drill(struct sim *w, const struct act *a, const char *name)
 {
     int64_t n =
-        count_of(w, "SELECT coalesce(sum(count), 0) FROM alert_event WHERE subject = ?1", name);
+        view_count(w, "SELECT coalesce(sum(count), 0) FROM alert_event WHERE subject = ?1", name);
 
     if (n > 1 || (a->answered && n != 1))
         broken(w, "the drill of %s was counted %lld times", name, (long long)n);
@@ -374,34 +399,42 @@ static void check_deeds(struct sim *w)
         }
         if (!a->answered)
             continue;
-        int64_t n = count_of(w, "SELECT count(*) FROM audit WHERE operator = ?1", name);
+        int64_t n = view_count(w, "SELECT count(*) FROM audit WHERE operator = ?1", name);
 
         if (a->rc == BS_OK && n != 1)
             broken(w, "the deed of %s has %lld audit rows", name, (long long)n);
         if (a->rc != BS_OK && n != 0)
             broken(w, "the refused deed of %s has an audit row", name);
-        if (a->rc == BS_OK && a->expected &&
-            count_of(w, "SELECT version FROM task_log WHERE operator = ?1", name) !=
+        const struct tale *t = a->task_id ? tale_of(w, a->task_id) : NULL;
+        if (a->rc == BS_OK && a->expected && !(t && t->purged) &&
+            view_count(w, "SELECT version FROM task_log WHERE operator = ?1", name) !=
                 a->expected + 1)
             broken(w, "the deed of %s expected another version", name);
     }
 }
 
-#define ALERTS_OF                                                                                  \
-    "coalesce((SELECT sum(count) FROM alert_event a WHERE a.biz_type = m.biz_type AND a.kind IN "  \
-    "('max_retries', 'max_age', 'outcome_unknown', 'worker_lost', 'manual')), 0)"
-
 /* A move that alerts is counted in its queue's alert of its kind, as often as it happened. A
  * waiting request that ends in MANUAL alerts too, unless it was a hold. */
+static void check_alerted(struct sim *w)
+{
+    for (uint32_t i = 0; i < SIM_QUEUES && !w->broken; i++) {
+        char name[40];
+
+        (void)snprintf(name, sizeof(name), "%.*s", BS_STR_FMT(w->confs[i].biz_type));
+        int64_t n = view_count(w,
+                               "SELECT coalesce(sum(count), 0) FROM alert_event WHERE biz_type = "
+                               "?1 AND kind IN ('max_retries', 'max_age', 'outcome_unknown', "
+                               "'worker_lost', 'manual')",
+                               name);
+
+        if (n < w->to_person[i] || n > w->to_person[i] + w->perhaps_to_person[i])
+            broken(w,
+                   "tasks of %s went %u times to a person, and perhaps %u times more; alerts: %lld",
+                   name, w->to_person[i], w->perhaps_to_person[i], (long long)n);
+    }
+}
+
 static const char *const alerts[] = {
-    "SELECT 'tasks of ' || biz_type || ' went ' || sure || ' times to a person, and perhaps ' || "
-    "maybe || ' times more; alerts: ' || " ALERTS_OF
-    " FROM (SELECT t.biz_type, sum(event <> 'pending_manual') AS sure, sum(event = "
-    "'pending_manual') AS maybe FROM task_log l JOIN (SELECT id, biz_type FROM task UNION ALL "
-    "SELECT id, biz_type "
-    "FROM task_history) t ON t.id = l.task_id WHERE event IN ('failed_last', 'unknown_last', "
-    "'needs_person', 'worker_lost', 'pending_manual') GROUP BY "
-    "t.biz_type) m WHERE " ALERTS_OF " NOT BETWEEN sure AND sure + maybe",
     "SELECT 'no alert tells that task ' || task_id || ' has no handler' FROM task_log l JOIN task "
     "t "
     "ON t.id = l.task_id WHERE event = 'no_handler' AND NOT EXISTS (SELECT 1 FROM alert_event a "
@@ -415,7 +448,7 @@ uint64_t view_count_stale(struct sim *w, const char *node)
 {
     if (!w->eye)
         return UINT64_MAX;
-    int64_t n = count_of(
+    int64_t n = view_count(
         w, "SELECT count(*) FROM task_log WHERE event = 'stale_result' AND node = ?1", node);
 
     return n < 0 ? UINT64_MAX : (uint64_t)n;
@@ -446,7 +479,7 @@ static void check_pauses(struct sim *w)
 
         (void)snprintf(name, sizeof(name), "%.*s", BS_STR_FMT(w->confs[i].biz_type));
         int64_t paused =
-            count_of(w, "SELECT max(paused) FROM queue_state WHERE biz_type = ?1", name);
+            view_count(w, "SELECT max(paused) FROM queue_state WHERE biz_type = ?1", name);
 
         if ((paused == 1) != w->paused[i])
             broken(w, "the pause of %s is %lld in the store", name, (long long)paused);
@@ -456,9 +489,15 @@ static void check_pauses(struct sim *w)
 void view_check_all(struct sim *w, bool last)
 {
     for (size_t i = 0; i < BS_COUNT(whole) && !w->broken; i++)
-        check_statement(w, whole[i]);
+        view_check_rows(w, whole[i]);
     for (size_t i = 0; i < BS_COUNT(alerts) && last && !w->broken; i++)
-        check_statement(w, alerts[i]);
+        view_check_rows(w, alerts[i]);
+    if (!w->broken)
+        past_check(w, last);
+    if (!w->broken)
+        told_check(w, last);
+    if (last && !w->broken)
+        check_alerted(w);
     if (last)
         check_deeds(w);
     if (last)

@@ -147,10 +147,13 @@ static void turn(struct sim *w)
         return;
     }
     w->spins = 0;
+    ages_pass(w, next);
     w->clock.at = bs_time_max(sim_now(w), next);
     shop_run(w, sim_now(w));
     check_leases(w);
     check_due(w);
+    if (!w->broken)
+        told_look(w);
 }
 
 static void settle_turn(struct sim *w)
@@ -172,6 +175,13 @@ static bool fault_phase_over(const struct sim *w)
 {
     return !clients_want_more(w) && w->faults >= 20 &&
            sim_now(w).us > bs_time_add(w->begun, w->opt.fault_phase).us;
+}
+
+/* The maintenance actor makes a pass when its figures change. */
+static void keep_pass(struct sim *w)
+{
+    if (!w->broken && w->p.up && !w->p.draining)
+        sim_reload(w, conf_now(w) == &w->all ? &w->other : &w->all);
 }
 
 static bool converged(const struct sim *w)
@@ -196,9 +206,7 @@ static void begin_quiet(struct sim *w)
     w->quiet = true;
     faults_lift(w);
     if (w->gone && w->p.up) {
-        w->gone = false;
-        atomic_store(&w->slot.now, &w->all);
-        bs_engine_reload(w->p.engine);
+        sim_reload(w, &w->all);
     }
 }
 
@@ -211,6 +219,37 @@ static void tidy_quiet(struct sim *w)
     people_resume_all(w);
 }
 
+/* Until everything has ended, and at least until `least`. */
+static void run_to_rest(struct sim *w, struct bs_time least)
+{
+    struct bs_time limit = bs_time_add(sim_now(w), BS_SEC(4 * 3600));
+
+    while (!w->broken && (!converged(w) || sim_now(w).us < least.us)) {
+        tidy_quiet(w);
+        turn(w);
+        settle_turn(w);
+        if (w->steps++ > STEPS_MAX || sim_now(w).us > limit.us)
+            broken(w, "it does not come to rest");
+    }
+}
+
+/* Long after: what has ended moves to history and away, and every request comes once more. */
+static void run_afterwards(struct sim *w)
+{
+    struct bs_history_conf a = w->all.history, b = w->other.history;
+
+    if (w->broken || !w->opt.history)
+        return;
+    say(w, "long after");
+    run_to_rest(w, bs_time_add(sim_now(w), BS_US(BS_MAX(a.archive_after.us, b.archive_after.us))));
+    keep_pass(w);
+    clients_again(w);
+    run_to_rest(w, bs_time_add(sim_now(w), BS_US(BS_MAX(a.purge_after.us, b.purge_after.us))));
+    keep_pass(w);
+    clients_again(w);
+    run_to_rest(w, bs_time_add(sim_now(w), BS_SEC(5)));
+}
+
 static void run_phases(struct sim *w)
 {
     while (!w->broken && !fault_phase_over(w) && w->steps++ < STEPS_MAX) {
@@ -220,15 +259,8 @@ static void run_phases(struct sim *w)
     if (w->broken)
         return;
     begin_quiet(w);
-    struct bs_time limit = bs_time_add(sim_now(w), BS_SEC(4 * 3600));
-
-    while (!w->broken && !converged(w)) {
-        tidy_quiet(w);
-        turn(w);
-        settle_turn(w);
-        if (w->steps++ > STEPS_MAX || sim_now(w).us > limit.us)
-            broken(w, "it does not come to rest");
-    }
+    run_to_rest(w, BS_TIME_NONE);
+    run_afterwards(w);
 }
 
 static void explain_unrest(struct sim *w)
