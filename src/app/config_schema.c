@@ -140,7 +140,8 @@ static const struct bs_conf_key queue_keys[] = {
     [BS_Q_RENEW] = { "renew", BS_CONF_FLAG, .standard = "false",
                      .doc = "Renews the lease every third of it while a call runs." },
     [BS_Q_CONCURRENCY] = { "concurrency", BS_CONF_COUNT, .standard = "32", .min = 1, .max = 1024,
-                           .doc = "The most tasks of the queue that run at once." },
+                           .doc = "The most calls of the queue at once; short ones are claimed "
+                                  "ahead." },
     [BS_Q_RATE] = { "rate", BS_CONF_RATE, .standard = "none", .min = 1, .max = 1000000,
                     .instead = "none",
                     .doc = "The most executions of the queue that begin in a second, minute or "

@@ -8,6 +8,8 @@ enum { REAP_MOST = 200 };
 static const struct bs_span reap_every = { 1000000 };
 static const struct bs_span orphans_every = { 30000000 };
 static const struct bs_span try_again = { 1000000 };
+/* Claims may have filled the lane for a moment. */
+static const struct bs_span send_again = { 50000 };
 
 /* Committer's thread. */
 static void reaper_done(struct bs_work *w, bs_rc rc, const struct bs_err *err)
@@ -47,7 +49,7 @@ static void ask(struct bs_reaper *r, bool orphans, struct bs_time now)
     r->work = (struct bs_work){ .rank = BS_RANK_CLAIM, .ops = r->ops, .n = 1, .done = reaper_done };
     r->out = bs_engine_send(r->engine, &r->work);
     if (!r->out)
-        r->reap_at = r->orphans_at = bs_time_add(now, try_again);
+        *(orphans ? &r->orphans_at : &r->reap_at) = bs_time_add(now, send_again);
 }
 
 static void reaped(struct bs_reaper *r, struct bs_time now)
@@ -57,7 +59,9 @@ static void reaped(struct bs_reaper *r, struct bs_time now)
     if (o->ret_waiting + o->ret_manual > 0)
         bs_log(BS_LOG_WARN, "lease.taken_over", BS_FN("waiting", o->ret_waiting),
                BS_FN("manual", o->ret_manual));
-    r->reap_at = o->ret_more ? now : bs_time_add(now, reap_every);
+    /* From when it was asked: an answer that was long in coming knows nothing of what ran out
+     * meanwhile. */
+    r->reap_at = o->ret_more ? now : bs_time_max(now, bs_time_add(r->op.now, reap_every));
 }
 
 static void orphaned(struct bs_reaper *r, struct bs_time now)
