@@ -72,11 +72,16 @@ size_t bs_api_body_max(void *api, enum bs_method method, struct bs_str path)
 /* ---- who asks ---- */
 
 /* By the socket, without a token: root and the server's own user are people with all rights. */
+static bool is_own_user(const struct bs_api *api, const struct bs_http_request *r)
+{
+    return r->local && (r->peer_uid == 0 || r->peer_uid == api->own_uid);
+}
+
 static bool admit_local(struct bs_call *c, struct bs_str named)
 {
     struct bs_http_request *r = c->r;
 
-    if (r->peer_uid != 0 && r->peer_uid != c->api->own_uid) {
+    if (!is_own_user(c->api, r)) {
         bs_call_problem(c, BS_PROBLEM_UNAUTHORIZED,
                         "over the socket only root and the server's own user need no token");
         return false;
@@ -87,17 +92,22 @@ static bool admit_local(struct bs_call *c, struct bs_str named)
     return true;
 }
 
-static bool admit_token(struct bs_call *c, struct bs_str authorization)
+static bool find_token(const struct bs_api *api, struct bs_str authorization, struct bs_who *ret)
 {
     struct bs_str token = authorization;
     struct bs_str scheme = bs_str_cut(&token, ' ');
 
+    return bs_str_eq_nocase(scheme, BS_STR("bearer")) &&
+           bs_tokens_find(api->tokens, bs_str_trim(token), ret);
+}
+
+static bool admit_token(struct bs_call *c, struct bs_str authorization)
+{
     if (!c->api->tokens) {
         bs_call_problem(c, BS_PROBLEM_UNAVAILABLE, "the tokens could not be read yet");
         return false;
     }
-    if (!bs_str_eq_nocase(scheme, BS_STR("bearer")) ||
-        !bs_tokens_find(c->api->tokens, bs_str_trim(token), &c->who)) {
+    if (!find_token(c->api, authorization, &c->who)) {
         bs_call_problem(c, BS_PROBLEM_UNAUTHORIZED, "the token is not valid");
         return false;
     }
@@ -217,6 +227,26 @@ static void take_fresh_tokens(struct bs_api *api)
     }
 }
 
+/* Whether admit will say yes, so that the body of whoever may not ask is never kept. */
+bool bs_api_wants_body(void *ctx, struct bs_http_request *r)
+{
+    struct bs_api *api = ctx;
+    struct bs_str authorization = bs_http_header(r, "Authorization");
+    struct bs_str arg;
+    const struct bs_route *route = find_route(r->method, r->path, &arg);
+    struct bs_who who = { 0 };
+
+    take_fresh_tokens(api);
+    if (!route)
+        return false;
+    if (route->right == BS_RIGHT_OPEN)
+        return true;
+    if (!authorization.p)
+        return is_own_user(api, r);
+    return api->tokens && find_token(api, authorization, &who) &&
+           bs_role_may(who.role, route->right);
+}
+
 static enum bs_next dispatch(struct bs_call *c)
 {
     c->route = find_route(c->r->method, c->r->path, &c->arg);
@@ -228,6 +258,10 @@ static enum bs_next dispatch(struct bs_call *c)
         return BS_REPLY_NOW;
     if (c->r->arena.failed) {
         bs_call_problem(c, BS_PROBLEM_INTERNAL, "no memory for the request");
+        return BS_REPLY_NOW;
+    }
+    if (c->r->unread) {
+        bs_call_problem(c, BS_PROBLEM_BUSY, "there was no room for the body; try again");
         return BS_REPLY_NOW;
     }
     return c->route->handle(c);

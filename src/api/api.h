@@ -47,6 +47,7 @@ BS_NODISCARD bs_rc bs_api_new(const struct bs_api_options *o, struct bs_api **re
                               struct bs_err *err);
 /* For struct bs_http_options. */
 size_t bs_api_body_max(void *api, enum bs_method method, struct bs_str path);
+bool bs_api_wants_body(void *api, struct bs_http_request *r);
 void bs_api_handle(void *api, struct bs_http_request *r);
 void bs_api_refuse(void *api, struct bs_http_request *r, int status);
 /* After the HTTP server has stopped. */

@@ -230,6 +230,7 @@ static bs_rc start_api(struct bs_server *s, struct bs_err *err)
         .listen = c->listen,
         .socket_path = c->socket,
         .body_max = bs_api_body_max,
+        .wants_body = bs_api_wants_body,
         .handle = bs_api_handle,
         .refuse = bs_api_refuse,
         .clock = s->clock,

@@ -16,6 +16,8 @@ struct bs_http_request {
     enum bs_method method;
     struct bs_str path;    /* percent-decoded, without the query */
     struct bs_str body;    /* exact bytes */
+    bool unread;           /* there was a body that was not kept (wants_body, bodies_max): body is
+                              empty, and all that may be said is no */
     bool local;            /* came by the UNIX socket … */
     uint32_t peer_uid;     /* … from this user */
     struct bs_arena arena; /* the request's memory; freed with it */
@@ -53,7 +55,13 @@ struct bs_http_options {
     const char *socket_path;  /* UNIX socket, mode 0600; NULL: none                    */
     uint32_t connections_max; /* 0: 4,096                                             */
     size_t (*body_max)(void *ctx, enum bs_method method,
-                       struct bs_str path);  /* per route; server's thread */
+                       struct bs_str path); /* per route; server's thread */
+    /* Asked on the server's thread once the headers are in, before a body gets memory of its own
+     * (over 16 KiB, in chunks over 4 KiB). False: it is read and thrown away, and handle finds the
+     * request `unread`. May be NULL: all are wanted. */
+    bool (*wants_body)(void *ctx, struct bs_http_request *r);
+    size_t bodies_max; /* memory of all such bodies together, by their announced length; what finds
+                          no room is `unread` too; 0: 512 MiB */
     struct bs_span header_limit, body_limit; /* total times; 0: 10 s, 30 s. body_limit also
                                                 bounds how long a client may take its reply */
     struct bs_span idle_limit;               /* keep-alive; 0: 75 s                    */

@@ -78,6 +78,7 @@ struct bs_http_server {
     _Atomic uint32_t refs; /* the owner's, and one for each bs_http_ready that is owed */
     _Atomic uint64_t requests, refused, timeouts; /* written by the server's thread only */
     _Atomic uint32_t connections, phases[PHASE_COUNT];
+    _Atomic size_t bodies; /* bytes on the heap; only the server's thread adds */
 };
 
 /* http_listen.c */
@@ -97,6 +98,7 @@ void bs_http_conn_expire(struct bs_http_server *s);
 void bs_http_count(_Atomic uint32_t *n, int delta);
 
 /* http_request.c */
+void bs_http_drop_body(struct request *r); /* any thread, who has the last reference */
 enum MHD_Result bs_http_access(void *cls, struct MHD_Connection *c, const char *url,
                                const char *method, const char *version, const char *data,
                                size_t *size, void **context);

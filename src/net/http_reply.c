@@ -11,8 +11,7 @@ static void finish_request_memory(struct request *r)
 {
     struct bs_arena arena = r->pub.arena;
 
-    if (r->body_on_heap)
-        free(r->body);
+    bs_http_drop_body(r);
     bs_arena_free(&arena); /* the request lives in it */
 }
 

@@ -159,6 +159,29 @@ static bool framing_is_clear(const struct framing *f)
     return f->lengths + f->encodings <= 1 && !f->twice;
 }
 
+void bs_http_drop_body(struct request *r)
+{
+    if (r->body_on_heap) {
+        free(r->body);
+        atomic_fetch_sub(&r->server->bodies, r->body_cap);
+    }
+    r->body = NULL;
+    r->body_cap = 0;
+    r->body_on_heap = false;
+}
+
+/* Whoever may not ask costs no memory, and those who may, together not more than is stated. */
+static bool may_grow(struct request *r, size_t cap)
+{
+    struct bs_http_server *s = r->server;
+    size_t more = r->body_on_heap ? cap - r->body_cap : cap;
+
+    if (!r->body_on_heap && s->o.wants_body && !s->o.wants_body(s->o.ctx, &r->pub))
+        return false;
+    return more <= s->o.bodies_max - atomic_load(&s->bodies);
+}
+
+/* Makes room for cap bytes, or the request `unread`. False: no memory. */
 static bool grow_body(struct request *r, size_t cap)
 {
     char *p = NULL;
@@ -168,9 +191,15 @@ static bool grow_body(struct request *r, size_t cap)
         r->body_cap = r->body ? cap : 0;
         return r->body;
     }
+    if (!may_grow(r, cap)) {
+        bs_http_drop_body(r);
+        r->pub.unread = true;
+        return true;
+    }
     p = r->body_on_heap ? realloc(r->body, cap) : malloc(cap);
     if (!p)
         return false;
+    atomic_fetch_add(&r->server->bodies, r->body_on_heap ? cap - r->body_cap : cap);
     if (!r->body_on_heap && r->body && r->body_len > 0)
         memcpy(p, r->body, r->body_len);
     r->body = p;
@@ -204,6 +233,15 @@ static enum MHD_Result begin(struct conn *c, const char *url, const char *method
     return f.length == 0 || grow_body(r, f.length) ? MHD_YES : MHD_NO;
 }
 
+static bool make_room(struct request *r, size_t n)
+{
+    size_t cap = BS_MAX(r->body_cap * 2, r->body_len + n);
+
+    if (r->pub.unread || n <= r->body_cap - r->body_len)
+        return true;
+    return grow_body(r, BS_MIN(BS_MAX(cap, (size_t)FIRST_CHUNKED_CAP), r->body_max));
+}
+
 /* A body in chunks has no length that could be refused at once. The library can answer only at its
  * end, so a bounded excess is read and dropped; beyond that the connection closes. */
 static enum MHD_Result take_piece(struct request *r, const char *data, size_t n)
@@ -216,14 +254,10 @@ static enum MHD_Result take_piece(struct request *r, const char *data, size_t n)
         return r->body_len > DISCARD_LEAST && r->body_len / DISCARD_FACTOR > r->body_max ? MHD_NO
                                                                                          : MHD_YES;
     }
-    if (n > r->body_cap - r->body_len) {
-        size_t cap = BS_MAX(r->body_cap * 2, r->body_len + n);
-
-        cap = BS_MIN(BS_MAX(cap, (size_t)FIRST_CHUNKED_CAP), r->body_max);
-        if (!grow_body(r, cap))
-            return MHD_NO;
-    }
-    memcpy(r->body + r->body_len, data, n);
+    if (!make_room(r, n))
+        return MHD_NO;
+    if (!r->pub.unread)
+        memcpy(r->body + r->body_len, data, n);
     r->body_len += n;
     return MHD_YES;
 }
@@ -239,7 +273,8 @@ static enum MHD_Result complete(struct request *r)
         bs_http_refuse(r, r->over ? 413 : 503);
         return MHD_YES;
     }
-    r->pub.body = (struct bs_str){ r->body, r->body_len };
+    if (!r->pub.unread)
+        r->pub.body = (struct bs_str){ r->body, r->body_len };
     s->o.handle(s->o.ctx, &r->pub);
     if (r->replied)
         return MHD_YES;

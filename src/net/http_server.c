@@ -8,7 +8,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { CONNECTIONS_MAX = 4096, CONNECTION_MEMORY = 16 << 10, STOP_POLL_US = 5000 };
+enum {
+    CONNECTIONS_MAX = 4096,
+    BODIES_MAX = 512 << 20,
+    CONNECTION_MEMORY = 16 << 10,
+    STOP_POLL_US = 5000
+};
 
 static int epoll_fd_of(struct MHD_Daemon *d)
 {
@@ -170,6 +175,8 @@ static void set_defaults(struct bs_http_options *o)
 {
     if (o->connections_max == 0)
         o->connections_max = CONNECTIONS_MAX;
+    if (o->bodies_max == 0)
+        o->bodies_max = BODIES_MAX;
     if (o->header_limit.us == 0)
         o->header_limit = BS_SEC(10);
     if (o->body_limit.us == 0)

@@ -298,6 +298,90 @@ static void too_long_a_body_in_chunks_is_refused_at_its_end(void **state)
     serve_stop(&s);
 }
 
+static _Atomic uint32_t asked;
+
+static bool wants_body(void *ctx, struct bs_http_request *r)
+{
+    (void)ctx;
+    atomic_fetch_add(&asked, 1);
+    return bs_http_header(r, "Authorization").p;
+}
+
+static void tell_what_was_kept(struct bs_http_request *r)
+{
+    struct bs_buf b = { .max = 64 };
+
+    bs_buf_fmt(&b, "%s %zu", r->unread ? "unread" : "kept", r->body.n);
+    bs_http_reply(r, 200, "text/plain", &b);
+}
+
+/* A body of n bytes in one piece, or in chunks of 1 KiB. */
+static const char *kept_of(int fd, const char *headers, size_t n, bool chunked)
+{
+    static char piece[(4 << 20) + 1];
+    char head[256];
+
+    memset(piece, 'x', n);
+    piece[n] = '\0';
+    client_send(fd, "POST /big HTTP/1.1\r\nHost: x\r\n");
+    client_send(fd, headers);
+    snprintf(head, sizeof(head), "Content-Length: %zu\r\n\r\n", n);
+    client_send(fd, chunked ? "Transfer-Encoding: chunked\r\n\r\n" : head);
+    for (size_t i = 0; chunked && i < n; i += 1024) {
+        client_send(fd, "400\r\n");
+        client_send(fd, piece + n - 1024);
+        client_send(fd, "\r\n");
+    }
+    client_send(fd, chunked ? "0\r\n\r\n" : piece);
+    return body_of(client_reply(fd));
+}
+
+static void a_large_body_that_nobody_wants_is_not_kept(void **state)
+{
+    static struct served s;
+
+    (void)state;
+    atomic_store(&asked, 0);
+    serve_start(&s, &(struct bs_http_options){ .wants_body = wants_body });
+    s.echo = tell_what_was_kept;
+    int fd = client_open(&s);
+    assert_string_equal(kept_of(fd, "", 16384, false), "kept 16384");
+    assert_int_equal(asked, 0);
+    assert_string_equal(kept_of(fd, "", 16385, false), "unread 0");
+    assert_string_equal(kept_of(fd, "", 3 << 20, false), "unread 0");
+    assert_string_equal(kept_of(fd, "", 64 << 10, true), "unread 0");
+    assert_int_equal(asked, 3);
+    assert_string_equal(kept_of(fd, "Authorization: a\r\n", 3 << 20, false), "kept 3145728");
+    assert_string_equal(kept_of(fd, "Authorization: a\r\n", 64 << 10, true), "kept 65536");
+    assert_int_equal(asked, 5);
+    close(fd);
+    serve_stop(&s);
+}
+
+static void all_large_bodies_share_one_limit(void **state)
+{
+    static struct served s;
+
+    (void)state;
+    serve_start(&s, &(struct bs_http_options){ .bodies_max = 4 << 20 });
+    s.echo = tell_what_was_kept;
+    int fd = client_open(&s), slow = client_open(&s);
+    client_send(slow, "POST /big HTTP/1.1\r\nHost: x\r\nContent-Length: 3145728\r\n\r\n");
+    client_send(slow, "x");
+    figures_reach(&s, 2, 0);
+    for (int i = 0; i < 3; i++) { /* whatever is done gives its room back */
+        assert_string_equal(kept_of(fd, "", 1 << 20, false), "kept 1048576");
+        assert_string_equal(kept_of(fd, "", 1 << 20, true), "kept 1048576");
+        assert_string_equal(kept_of(fd, "", 2 << 20, false), "unread 0");
+        assert_string_equal(kept_of(fd, "", 2 << 20, true), "unread 0");
+    }
+    close(slow);
+    figures_reach(&s, 1, 0);
+    assert_string_equal(kept_of(fd, "", 4 << 20, false), "kept 4194304");
+    close(fd);
+    serve_stop(&s);
+}
+
 static void the_unix_socket_knows_its_peer(void **state)
 {
     static struct served s;
@@ -385,6 +469,8 @@ int main(void)
         cmocka_unit_test(a_waiting_request_is_answered_when_it_is_ready),
         cmocka_unit_test(too_long_a_body_is_refused_before_it_is_sent),
         cmocka_unit_test(too_long_a_body_in_chunks_is_refused_at_its_end),
+        cmocka_unit_test(a_large_body_that_nobody_wants_is_not_kept),
+        cmocka_unit_test(all_large_bodies_share_one_limit),
         cmocka_unit_test(the_unix_socket_knows_its_peer),
         cmocka_unit_test(an_address_that_cannot_be_bound_is_told),
     };

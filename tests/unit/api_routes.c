@@ -5,6 +5,8 @@
 #include "api/metrics.h"
 #include "check.h"
 
+#include <unistd.h>
+
 static int start(void **state)
 {
     (void)state;
@@ -136,6 +138,56 @@ static void unknown_doubled_and_broken_parameters_are_400(void **state)
     }
     assert_int_equal(fake_ask(BS_POST, "/v1/tasks?x=1", "tok-admin", "{}", NULL), 400);
     assert_int_equal(fake_ask(BS_GET, "/healthz?probe=1", NULL, "", NULL), 200);
+}
+
+static bool wanted(enum bs_method method, const char *path, const char *token, bool local,
+                   uint32_t uid)
+{
+    struct fake_request *q = fake_request(method, path, token, BS_STR(""));
+
+    q->r.local = local;
+    q->r.peer_uid = uid;
+    bool yes = bs_api_wants_body(fake.api, &q->r);
+    fake_free(q);
+    return yes;
+}
+
+static void only_the_body_of_who_may_ask_is_wanted(void **state)
+{
+    (void)state;
+    assert_true(wanted(BS_POST, "/v1/tasks", "tok-service", false, 0));
+    assert_true(wanted(BS_POST, "/v1/tasks", NULL, true, 0));
+    assert_true(wanted(BS_POST, "/v1/tasks", NULL, true, (uint32_t)geteuid()));
+    assert_true(wanted(BS_GET, "/healthz", NULL, false, 0));
+    assert_false(wanted(BS_POST, "/v1/tasks", NULL, false, 0));
+    assert_false(wanted(BS_POST, "/v1/tasks", NULL, true, (uint32_t)geteuid() + 1));
+    assert_false(wanted(BS_POST, "/v1/tasks", "tok-none", false, 0));
+    assert_false(wanted(BS_POST, "/v1/tasks", "tok-none", true, 0));
+    assert_false(wanted(BS_POST, "/v1/tasks", "tok-gone", false, 0));
+    assert_false(wanted(BS_POST, "/v1/tasks/batch", "tok-viewer", false, 0));
+    assert_false(wanted(BS_POST, "/nowhere", "tok-admin", false, 0));
+}
+
+/* The token may have come while the body was thrown away: then nothing of it can be judged. */
+static void a_body_that_was_not_kept_is_never_taken_for_an_empty_one(void **state)
+{
+    static const struct {
+        const char *token;
+        int status;
+    } table[] = { { NULL, 401 }, { "tok-viewer", 403 }, { "tok-service", 503 } };
+
+    (void)state;
+    for (size_t i = 0; i < BS_COUNT(table); i++) {
+        struct fake_request *q = fake_request(BS_POST, "/v1/tasks", table[i].token, BS_STR(""));
+
+        q->r.unread = true;
+        fake_begin(q);
+        assert_int_equal(q->status, table[i].status);
+        if (q->status == 503)
+            assert_slice(fake_member(q, "code"), BS_STR("BUSY"));
+        fake_free(q);
+    }
+    assert_int_equal(fake.sent, 0);
 }
 
 static void each_route_has_its_own_limit_for_bodies(void **state)
@@ -314,6 +366,8 @@ int main(void)
         T(a_body_of_another_type_is_415),
         T(unknown_doubled_and_broken_parameters_are_400),
         T(each_route_has_its_own_limit_for_bodies),
+        T(only_the_body_of_who_may_ask_is_wanted),
+        T(a_body_that_was_not_kept_is_never_taken_for_an_empty_one),
         T(the_servers_own_refusals_are_problems_too),
         T(health_readiness_and_version_are_told),
         T(metrics_come_from_the_store_the_committer_and_the_program),
