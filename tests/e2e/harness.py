@@ -181,11 +181,15 @@ class Server:
         self.stop(signal.SIGKILL)
 
     def __enter__(self):
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:  # nobody else would end it
+            self.__exit__(*sys.exc_info())
+            raise
 
     def __exit__(self, kind, *_):
         if self.process and self.process.poll() is None:
-            code = self.stop()
+            code = self.stop(signal.SIGTERM if kind is None else signal.SIGKILL)
             if kind is None and code != 0:
                 raise AssertionError(f"the server ended with {code}:\n{self.log()[-3000:]}")
         if kind is None and "Sanitizer" in self.log():

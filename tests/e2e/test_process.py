@@ -254,6 +254,11 @@ def sigterm_lets_calls_in_flight_finish_within_the_grace():
         equal(len(shop.calls), 20)
 
 
+def stored(server, sql):
+    with contextlib.closing(sqlite3.connect(f"file:{server.store}?mode=ro", uri=True, timeout=5)) as db:
+        return db.execute(sql).fetchall()
+
+
 def sigterm_with_a_short_grace_releases_what_was_sent_as_unknown_and_the_rest_uncounted():
     """CASE 48, the hasty half: the sent are unknown and not repeated before their call time-out; the unsent are as before."""
     with Shop() as shop, Server(queue(shop, concurrency=10, call_timeout="6s", lease="30s", order_check=look_up(shop)), extra="grace: 1s\n") as server:
@@ -267,6 +272,8 @@ def sigterm_with_a_short_grace_releases_what_was_sent_as_unknown_and_the_rest_un
         stopped_at = time.time()
         equal(server.stop(), 0)
         assert time.time() - stopped_at < 6
+        stood = stored(server, "SELECT order_no, task_status, outcome_unknown, retry_count, crash_count FROM task")
+        equal(sorted(stood), sorted((f"order-{n}", "WAITING", int(f"order-{n}" in sent), 0, 0) for n in range(20)), "the unsent are as before")
         server.start()
         client = server.client()
         for no in numbers:
@@ -282,6 +289,9 @@ def sigterm_with_a_short_grace_releases_what_was_sent_as_unknown_and_the_rest_un
             posts = [c for c in shop.calls if c["method"] == "POST" and c["order_no"] == order]
             looks = [c for c in shop.calls if c["method"] == "GET" and c["order_no"] == order and c["start"] > stopped_at]
             assert len(posts) <= 2 and looks and looks[0]["start"] >= posts[0]["start"] + 5.9, (posts, looks)
+        unsent = [c["order_no"] for c in shop.calls if c["method"] == "POST" and c["order_no"] not in sent]
+        equal(sorted(unsent), sorted({f"order-{n}" for n in range(20)} - sent), "each of the unsent is called once")
+        equal({i["event"] for no in numbers for i in log_of(client, no)} & {"lease_expired", "unknown", "failed"}, set(), "nothing was counted")
 
 
 def sighup_swaps_a_good_configuration_and_refuses_a_bad_one():
