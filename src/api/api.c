@@ -143,16 +143,26 @@ static bool identify(struct bs_call *c)
     return false;
 }
 
+/* Who is kept to single queues could make a token that is not. */
+static bool is_kept_off(const struct bs_who *who, enum bs_right right)
+{
+    return right == BS_RIGHT_TOKENS && who->queues.n;
+}
+
 static bool admit(struct bs_call *c)
 {
     if (c->route->right == BS_RIGHT_OPEN)
         return true;
     if (!identify(c))
         return false;
-    if (bs_role_may(c->who.role, c->route->right))
+    if (bs_role_may(c->who.role, c->route->right) && !is_kept_off(&c->who, c->route->right))
         return true;
-    bs_call_problem(c, BS_PROBLEM_FORBIDDEN, "the role %s may not do this",
-                    bs_role_name(c->who.role));
+    if (is_kept_off(&c->who, c->route->right))
+        bs_call_problem(c, BS_PROBLEM_FORBIDDEN,
+                        "a token of single queues may not see, make or revoke tokens");
+    else
+        bs_call_problem(c, BS_PROBLEM_FORBIDDEN, "the role %s may not do this",
+                        bs_role_name(c->who.role));
     return false;
 }
 
@@ -244,7 +254,7 @@ bool bs_api_wants_body(void *ctx, struct bs_http_request *r)
     if (!authorization.p)
         return is_own_user(api, r);
     return api->tokens && find_token(api, authorization, &who) &&
-           bs_role_may(who.role, route->right);
+           bs_role_may(who.role, route->right) && !is_kept_off(&who, route->right);
 }
 
 static enum bs_next dispatch(struct bs_call *c)

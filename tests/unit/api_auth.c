@@ -353,6 +353,22 @@ static void the_store_has_the_last_word_on_names_of_tokens(void **state)
     assert_int_equal(fake_ask(BS_POST, "/v1/tokens/n/revoke", "tok-admin", "", NULL), 404);
 }
 
+/* It could make one that is kept to nothing. */
+static void an_admin_of_single_queues_has_no_right_to_tokens(void **state)
+{
+    static const char body[] = "{\"name\":\"n\",\"role\":\"admin\"}";
+    struct fake_request *q;
+
+    (void)state;
+    assert_int_equal(fake_ask(BS_POST, "/v1/tokens", "tok-admin-pay", body, &q), 403);
+    assert_str(fake_member(q, "code"), "FORBIDDEN");
+    fake_free(q);
+    assert_int_equal(fake_ask(BS_POST, "/v1/tokens/n/revoke", "tok-admin-pay", "", NULL), 403);
+    assert_int_equal(fake_ask(BS_GET, "/v1/tokens", "tok-admin-pay", "", NULL), 403);
+    assert_int_equal(fake.sent, 0);
+    assert_int_equal(fake_ask(BS_GET, "/v1/queues", "tok-admin-pay", "", NULL), 200);
+}
+
 static void listed_tokens_show_no_hash(void **state)
 {
     struct fake_request *q;
@@ -399,6 +415,8 @@ int main(void)
                                         start, stop),
         cmocka_unit_test_setup_teardown(a_bad_wish_for_a_token_is_explained, start, stop),
         cmocka_unit_test_setup_teardown(the_store_has_the_last_word_on_names_of_tokens, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(an_admin_of_single_queues_has_no_right_to_tokens, start,
                                         stop),
         cmocka_unit_test_setup_teardown(listed_tokens_show_no_hash, start, stop),
         cmocka_unit_test_setup_teardown(without_the_tokens_nobody_is_judged, start, stop),

@@ -437,6 +437,7 @@ static void add_tokens(void)
     add_token("tok-admin", "admin", "admin", "");
     add_token("tok-pay", "pay", "service", "NOTE, PAY");
     add_token("tok-op-pay", "op-pay", "operator", "PAY");
+    add_token("tok-admin-pay", "admin-pay", "admin", "PAY");
     add_token("tok-odd", "odd", "king", "");
     add_token("tok-gone", "gone", "admin", "");
     fake.tokens[fake.tokens_n - 1].revoked_at.us = 5;
