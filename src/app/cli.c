@@ -96,19 +96,42 @@ static enum bs_exit show_command(const struct bs_command *c)
     return BS_EXIT_DONE;
 }
 
-static enum bs_exit show_overview(void)
+/* Whether the command is `word` and another word; NULL: every command is. */
+static bool in_group(const struct bs_command *c, const char *word)
+{
+    size_t n = word ? strlen(word) : 0;
+
+    return !word || (strncmp(c->name, word, n) == 0 && c->name[n] == ' ');
+}
+
+static void show_commands(const char *group)
 {
     const struct bs_command *c;
 
-    puts("Backstop repairs what went wrong between a payment and its order.\n\n"
-         "Usage: backstop COMMAND [arguments] [options]\n\nCommands:");
+    puts("Commands:");
     for (uint32_t i = 0; (c = command_at(i)) != NULL; i++) {
         char left[64];
+        if (!in_group(c, group))
+            continue;
         snprintf(left, sizeof(left), "%s%s%s", c->name, c->args ? " " : "", c->args ? c->args : "");
         printf("  %-28s %.*s\n", left, (int)strcspn(c->doc, "\n"), c->doc);
     }
-    puts("\nbackstop COMMAND --help shows the options of a command.\n"
-         "Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 store refused.");
+    puts("\nbackstop COMMAND --help shows the options of a command.");
+}
+
+static enum bs_exit show_group(const char *group)
+{
+    printf("Usage: backstop %s COMMAND [arguments] [options]\n\n", group);
+    show_commands(group);
+    return BS_EXIT_DONE;
+}
+
+static enum bs_exit show_overview(void)
+{
+    puts("Backstop repairs what went wrong between a payment and its order.\n\n"
+         "Usage: backstop COMMAND [arguments] [options]\n");
+    show_commands(NULL);
+    puts("Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 store refused.");
     return BS_EXIT_DONE;
 }
 
@@ -159,12 +182,16 @@ static const struct bs_command *nearest_command(struct bs_str words)
 static bool begins_group(const char *word)
 {
     const struct bs_command *c;
-    size_t n = strlen(word);
 
     for (uint32_t i = 0; (c = command_at(i)) != NULL; i++)
-        if (strncmp(c->name, word, n) == 0 && c->name[n] == ' ')
+        if (in_group(c, word))
             return true;
     return false;
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
 }
 
 static void list_group(const char *word)
@@ -175,7 +202,7 @@ static void list_group(const char *word)
     size_t used = 0;
 
     for (uint32_t i = 0; (c = command_at(i)) != NULL; i++) {
-        if (strncmp(c->name, word, n) != 0 || c->name[n] != ' ')
+        if (!in_group(c, word))
             continue;
         int wrote =
             snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", c->name + n + 1);
@@ -194,6 +221,8 @@ static enum bs_exit unknown_command(int argc, char **argv)
         bs_complain("`%s` stands before the command; options come after it", argv[0]);
         return BS_EXIT_USAGE;
     }
+    if (begins_group(argv[0]) && argc > 1 && is_help(argv[1]))
+        return show_group(argv[0]);
     if (begins_group(argv[0]) && !second) {
         list_group(argv[0]);
         return BS_EXIT_USAGE;
@@ -332,8 +361,7 @@ enum bs_exit bs_cli_run(int argc, char **argv)
         show_overview();
         return BS_EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0)
+    if (is_help(argv[1]))
         return show_overview();
     if (strcmp(argv[1], "--version") == 0)
         argv[1] = version;

@@ -402,13 +402,11 @@ void check_together(struct sim *w)
     }
 }
 
-/* No task stays in PROCESSING beyond its lease plus one sweep of a second; a lane that claims have
- * just filled may hold it up a little. Where something was wrong in between, the sweep is that
- * after the committer has looked again, which it does every second. */
+/* No task stays in PROCESSING beyond its lease plus one sweep; a lane full of claims may hold that
+ * up a little. After a fault the committer looks again within a second. */
 void check_leases(struct sim *w)
 {
     static const int64_t sweep_us = 1000000, look_again_us = 1000000, lane_us = 200000;
-
     if (!w->p.up || faults_active(w))
         return;
     for (uint32_t i = 0; i < w->tales_n && !w->broken; i++) {

@@ -120,6 +120,31 @@ static void help_is_on_standard_output_and_done(void **state)
     assert_string_equal(one.err, "");
 }
 
+static void a_group_helps_with_its_commands(void **state)
+{
+    static const struct {
+        const char *line, *usage, *has, *not ;
+    } cases[] = {
+        { "task --help", "Usage: backstop task COMMAND", "\n  task resolve TASK_NO ",
+          "  queue list" },
+        { "queue -h", "Usage: backstop queue COMMAND", "\n  queue pause ", "  task list" },
+        { "token help", "Usage: backstop token COMMAND", "\n  token add NAME ", "  alert list" },
+        { "alert --help", "Usage: backstop alert COMMAND", "\n  alert list ", "  token" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < BS_COUNT(cases); i++) {
+        struct ran r = run(cases[i].line);
+        assert_int_equal(r.code, 0);
+        assert_string_equal(r.err, "");
+        assert_int_equal(strncmp(r.out, cases[i].usage, strlen(cases[i].usage)), 0);
+        assert_non_null(strstr(r.out, cases[i].has));
+        assert_null(strstr(r.out, cases[i].not ));
+        assert_non_null(strstr(r.out, "\nbackstop COMMAND --help shows"));
+    }
+    assert_int_equal(run("tsk --help").code, 2);
+}
+
 static void the_version_is_told_both_ways(void **state)
 {
     (void)state;
@@ -136,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_understood_is_refused_in_one_clear_line),
         cmocka_unit_test(help_is_on_standard_output_and_done),
+        cmocka_unit_test(a_group_helps_with_its_commands),
         cmocka_unit_test(the_version_is_told_both_ways),
     };
 
