@@ -93,6 +93,22 @@ static void raise_descriptors(void)
         bs_log(BS_LOG_WARN, "server.descriptors", BS_FN("errno", errno));
 }
 
+/* Of the descriptors at most half go to connections from outside: with none left, the calls of
+ * accepted tasks would fail and spend their budgets, and the store could not be read. 0: there are
+ * enough for the HTTP server's own limit. */
+static uint32_t connections_max(void)
+{
+    enum { ENOUGH = 8192 };
+    struct rlimit r;
+
+    if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur >= ENOUGH)
+        return 0;
+    uint32_t half = (uint32_t)BS_MAX(r.rlim_cur / 2, (rlim_t)1);
+    bs_log(BS_LOG_WARN, "server.descriptors", BS_FN("limit", (int64_t)r.rlim_cur),
+           BS_FN("connections_max", half));
+    return half;
+}
+
 /* While the process was down no task could run: max_age leaves that out. Not knowing it makes tasks
  * older, not wrong, so a store that does not take it yet is left to the committer. */
 static void note_downtime(struct bs_store *store, struct bs_time now)
@@ -229,6 +245,7 @@ static bs_rc start_api(struct bs_server *s, struct bs_err *err)
     struct bs_http_options http = {
         .listen = c->listen,
         .socket_path = c->socket,
+        .connections_max = connections_max(),
         .body_max = bs_api_body_max,
         .wants_body = bs_api_wants_body,
         .handle = bs_api_handle,

@@ -101,14 +101,14 @@ class Client:
 
 
 class Server:
-    """The real program in a private folder. `queues` is the YAML under `queues:`, indented by two."""
+    """The real program in a private folder. `queues` is the YAML under `queues:`, indented by two; `under` is a command that runs it."""
 
-    def __init__(self, queues="", extra="", folder=None, env=None):
+    def __init__(self, queues="", extra="", folder=None, env=None, under=()):
         self.folder = folder or tempfile.mkdtemp(prefix="backstop-e2e-")
         self.own_folder = folder is None
         self.config, self.port_file = os.path.join(self.folder, "backstop.yaml"), os.path.join(self.folder, "port")
         self.store, self.log_path = os.path.join(self.folder, "backstop.db"), os.path.join(self.folder, "server.log")
-        self.env, self.process, self.port, self.tokens = env or {}, None, 0, {}
+        self.env, self.process, self.port, self.tokens, self.under = env or {}, None, 0, {}, under
         self.write_config(queues, extra)
 
     def write_config(self, queues, extra=""):
@@ -134,8 +134,8 @@ class Server:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.port_file)
         log = open(self.log_path, "ab")
-        self.process = subprocess.Popen([BACKSTOP, "serve", "-c", self.config, "--port-file", self.port_file], stdout=log, stderr=log,
-                                        env={**os.environ, **self.env})
+        self.process = subprocess.Popen([*self.under, BACKSTOP, "serve", "-c", self.config, "--port-file", self.port_file], stdout=log,
+                                        stderr=log, env={**os.environ, **self.env})
         log.close()
         if wait:
             eventually(self.is_up, 20, "the server's start")

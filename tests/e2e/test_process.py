@@ -80,6 +80,21 @@ def a_configuration_error_names_line_key_and_the_nearest_valid_key():
             assert "Sanitizer" not in err, err
 
 
+def whoever_opens_connections_leaves_descriptors_for_calls_and_store():
+    with Shop() as shop, Server(queue(shop), under=("prlimit", "--nofile=256:256")) as server:
+        client = server.client()
+        client.get("/v1/version")
+        idle = [socket.socket() for _ in range(400)]
+        for s in idle:
+            s.setblocking(False)
+            s.connect_ex(("127.0.0.1", server.port))
+        eventually(lambda: len(os.listdir(f"/proc/{server.process.pid}/fd")) > 128, 10, "the connections")
+        done = until(client, accepted(client, submission()), "SUCCESS", "MANUAL")
+        equal((done["task_status"], done["retry_count"]), ("SUCCESS", 0))
+        for s in idle:
+            s.close()
+
+
 def another_address_than_loopback_needs_a_proxy_in_front():
     with prepared(extra="listen: 0.0.0.0:0\n") as server:
         serve_fails(server, 2, "behind_proxy")
