@@ -33,39 +33,43 @@ static void work_done(struct bs_work *w, bs_rc rc, const struct bs_err *err)
     BS_ASSERT(sent);
 }
 
+/* Nothing of it has happened; what is still true will be found again. */
+static void drop_work(struct bs_alerts *a, struct bs_time now)
+{
+    a->out = false;
+    a->ops_n = 0;
+    a->storm.telling = false;
+    a->send_again_at = bs_time_add(now, again_after);
+}
+
 static void send_work(struct bs_alerts *a, struct bs_time now)
 {
     if (a->ops_n == 0)
         return;
     if (a->ops_arena.failed) {
-        a->ops_n = 0;
-        a->send_again_at = bs_time_add(now, again_after);
+        drop_work(a, now);
         return;
     }
     a->work = (struct bs_work){
         .rank = BS_RANK_PEOPLE, .ops = a->list, .n = a->ops_n, .done = work_done
     };
     a->out = true;
-    if (!bs_committer_send(a->o.committer, &a->work)) {
-        a->out = false;
-        a->ops_n = 0;
-        a->send_again_at = bs_time_add(now, again_after);
-    }
+    if (!bs_committer_send(a->o.committer, &a->work))
+        drop_work(a, now);
 }
 
 /* What failed is not kept: the store is read again, and results of posts are told again. */
 static void answered(struct bs_alerts *a, struct bs_time now)
 {
-    a->out = false;
     if (a->rc == BS_OK) {
         bs_alerts_planned(a);
         bs_storm_recorded(a);
         bs_hooks_told(a);
+        a->out = false;
+        a->ops_n = 0;
     } else {
-        a->storm.telling = false;
-        a->send_again_at = bs_time_add(now, again_after);
+        drop_work(a, now);
     }
-    a->ops_n = 0;
     bs_arena_free(&a->ops_arena);
 }
 
@@ -84,6 +88,7 @@ static void fill_work(struct bs_alerts *a, struct bs_time now)
     bs_hooks_tell(a, now);
     bs_storm_record(a, now);
     if (!is_watching(a)) {
+        a->judge_at = bs_time_add(now, poll_every);
         send_work(a, now);
         return;
     }

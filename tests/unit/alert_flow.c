@@ -325,6 +325,41 @@ static void a_store_that_fails_is_told_while_it_fails_and_recorded_after(void **
     world_free(w);
 }
 
+/* It fails again while its own record is being written: still one alert, and it ends. */
+static void a_store_that_fails_again_at_once_is_still_one_alert(void **state)
+{
+    struct world *w = world_new();
+    (void)state;
+
+    world_start(w);
+    for (int64_t k = 1; k < 30; k++) {
+        const struct bs_fault_plan away = { .fail_in = 1, .for_ever = true };
+
+        bs_faulty_plan(w->db, &away);
+        world_run(w, 12);
+        bs_faulty_plan(w->db, &(struct bs_fault_plan){ .fail_in = k, .when = BS_FAULT_AFTER });
+        world_run(w, 60);
+        assert_int_equal(heard(w, "raised store_failing store\n"), k);
+        assert_int_equal(heard(w, "recovered store_failing store\n"), k);
+    }
+    world_free(w);
+}
+
+static void without_anything_to_watch_nothing_is_done(void **state)
+{
+    struct world *w = world_new();
+    (void)state;
+
+    w->queues.alerts = NULL;
+    world_start(w);
+    w->breaker_open = true;
+    world_event(w, "manual");
+    world_run(w, 60);
+    assert_int_equal(w->posts_n, 0);
+    assert_string_equal(world_rows(w), "manual x1 open:\n");
+    world_free(w);
+}
+
 /* ---- the sign of life ---- */
 
 static void a_sign_of_life_is_given_only_while_all_is_well(void **state)
@@ -394,6 +429,8 @@ int main(void)
         cmocka_unit_test(a_restart_in_between_loses_nothing),
         cmocka_unit_test(whatever_call_of_the_store_fails_both_are_told),
         cmocka_unit_test(a_store_that_fails_is_told_while_it_fails_and_recorded_after),
+        cmocka_unit_test(a_store_that_fails_again_at_once_is_still_one_alert),
+        cmocka_unit_test(without_anything_to_watch_nothing_is_done),
         cmocka_unit_test(a_sign_of_life_is_given_only_while_all_is_well),
         cmocka_unit_test(metrics_count_what_is_open_and_what_was_told),
     };
