@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { JSON_ANSWER_MAX = 8 << 20, PROBLEM_MAX = 64 << 10, STORM_US = 1000000 };
+enum { JSON_ANSWER_MAX = 8 << 20, PROBLEM_MAX = 64 << 10, STORM_US = 1000000, STRANGERS_MAX = 20 };
 
 static const char problem_type[] = "application/problem+json";
 
@@ -35,22 +35,32 @@ static enum bs_log_level level_of(enum bs_problem p)
     return BS_LOG_INFO;
 }
 
-/* A store that is away meets thousands of requests a second; one line a second tells it, with how
- * many it stands for. */
-static bool may_log(struct bs_api *api, enum bs_problem p, int64_t *ret_left_out)
+static bool may_log(struct bs_storm *s, int64_t most, int64_t *ret_left_out)
 {
     int64_t now_us = bs_boot_us();
-    int64_t until_us = atomic_load(&api->storm_until_us);
+    int64_t until_us = atomic_load(&s->until_us);
 
-    *ret_left_out = 0;
-    if (!is_storm(p))
+    if (now_us >= until_us &&
+        atomic_compare_exchange_strong(&s->until_us, &until_us, now_us + STORM_US)) {
+        *ret_left_out = atomic_exchange(&s->left_out, 0);
+        atomic_store(&s->lines, 1);
         return true;
-    if (now_us < until_us ||
-        !atomic_compare_exchange_strong(&api->storm_until_us, &until_us, now_us + STORM_US)) {
-        atomic_fetch_add(&api->storm_left_out, 1);
-        return false;
     }
-    *ret_left_out = atomic_exchange(&api->storm_left_out, 0);
+    if (atomic_fetch_add(&s->lines, 1) < most)
+        return true;
+    atomic_fetch_add(&s->left_out, 1);
+    return false;
+}
+
+/* A store that is away meets thousands of requests a second, and whoever has no token can send as
+ * many as he likes: a few lines tell it, with how many they stand for. */
+static bool is_told(struct bs_api *api, struct bs_str who, enum bs_problem p, int64_t *ret_left_out)
+{
+    *ret_left_out = 0;
+    if (is_storm(p))
+        return may_log(&api->away, 1, ret_left_out);
+    if (!who.n && bs_problem_status(p) < 500)
+        return may_log(&api->strangers, STRANGERS_MAX, ret_left_out);
     return true;
 }
 
@@ -65,7 +75,7 @@ static void log_problem(struct bs_api *api, const struct bs_http_request *r, str
 {
     int64_t left_out;
 
-    if (!may_log(api, p, &left_out))
+    if (!is_told(api, who, p, &left_out))
         return;
     const struct bs_log_field fields[] = {
         BS_FZ("method", r->method == BS_GET    ? "GET"

@@ -34,6 +34,12 @@ struct bs_route {
 extern const struct bs_route bs_routes[];
 extern const uint32_t bs_routes_n;
 
+/* Problems of one kind in the log: so many lines a second, then only how many were left out. */
+struct bs_storm {
+    _Atomic int64_t until_us; /* end of the present second, boot clock */
+    _Atomic int64_t lines, left_out;
+};
+
 struct bs_api {
     struct bs_api_options o;
     struct bs_readers *readers;
@@ -43,8 +49,8 @@ struct bs_api {
     _Atomic int64_t tokens_version;    /* of the newest snapshot; -1: none    */
     _Atomic bool tokens_failing;       /* logged when it changes               */
     pthread_mutex_t refreshing;        /* one reader at a time reads tokens   */
-    _Atomic int64_t storm_until_us;    /* 503s are logged once a second       */
-    _Atomic int64_t storm_left_out;
+    struct bs_storm away;              /* 503s                                 */
+    struct bs_storm strangers;         /* refusals of who is not known         */
 };
 
 struct bs_answer {

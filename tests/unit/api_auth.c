@@ -2,6 +2,9 @@
 #include "api_fake.h"
 #include "check.h"
 
+#include "sys/log.h"
+
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -353,6 +356,40 @@ static void the_store_has_the_last_word_on_names_of_tokens(void **state)
     assert_int_equal(fake_ask(BS_POST, "/v1/tokens/n/revoke", "tok-admin", "", NULL), 404);
 }
 
+static uint32_t lines_in(int fd, const char *word)
+{
+    static char text[1 << 20];
+    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+    uint32_t lines = 0;
+
+    assert_true(n >= 0);
+    text[n] = '\0';
+    for (const char *p = strstr(text, word); p; p = strstr(p + 1, word))
+        lines++;
+    return lines;
+}
+
+/* Without a token one can ask as often as one likes; the log must not grow as fast. */
+static void strangers_do_not_fill_the_log(void **state)
+{
+    int fd = memfd_create("log", MFD_CLOEXEC);
+
+    (void)state;
+    assert_true(fd >= 0);
+    bs_log_setup(fd, 1, BS_LOG_INFO);
+    for (int i = 0; i < 300; i++)
+        assert_int_equal(fake_ask(BS_GET, "/v1/tasks", NULL, "", NULL), 401);
+    assert_in_range(lines_in(fd, "UNAUTHORIZED"), 20, 60);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(fake_ask(BS_GET, "/v1/audit", "tok-service", "", NULL), 403);
+    assert_int_equal(lines_in(fd, "FORBIDDEN"), 100);
+    usleep(1100000);
+    assert_int_equal(fake_ask(BS_GET, "/v1/tasks", NULL, "", NULL), 401);
+    assert_in_range(lines_in(fd, "left_out"), 1, 3);
+    bs_log_setup(2, 1, BS_LOG_ERROR + 1);
+    close(fd);
+}
+
 /* It could make one that is kept to nothing. */
 static void an_admin_of_single_queues_has_no_right_to_tokens(void **state)
 {
@@ -416,6 +453,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_bad_wish_for_a_token_is_explained, start, stop),
         cmocka_unit_test_setup_teardown(the_store_has_the_last_word_on_names_of_tokens, start,
                                         stop),
+        cmocka_unit_test_setup_teardown(strangers_do_not_fill_the_log, start, stop),
         cmocka_unit_test_setup_teardown(an_admin_of_single_queues_has_no_right_to_tokens, start,
                                         stop),
         cmocka_unit_test_setup_teardown(listed_tokens_show_no_hash, start, stop),
