@@ -73,8 +73,8 @@ _Static_assert(BS_COUNT(success_keys) == BS_SUC_COUNT, "every key of success");
                                    .min = 1,                                                       \
                                    .max = COUNT_MAX,                                               \
                                    .instead = "none",                                              \
-                                   .doc = "So many more tasks wait for a person than "             \
-                                          "growth_window ago." },                                  \
+                                   .doc = "So many more tasks wait for a person than at "          \
+                                          "the lowest in growth_window." },                        \
         [BS_LIM_MANUAL_AGE] = { "manual_age",                                                      \
                                 BS_CONF_SPAN,                                                      \
                                 .standard = (age),                                                 \
