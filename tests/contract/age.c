@@ -71,11 +71,11 @@ static void the_last_try_is_made_when_the_age_ends(void **state)
     struct world *w = *state;
     int64_t id = put_one(w, "r-1");
 
-    set_max_age(w, 90 * 1000000);
-    advance(w, 50 * 1000000);
+    set_max_age(w, INT64_C(90) * 1000000);
+    advance(w, INT64_C(50) * 1000000);
     assert_int_equal(fail_once(w, BS_OUT_FAILED), BS_RETRY);
-    assert_int_equal(get(w, id).next_execute_at.us, START_US + 90 * 1000000);
-    advance(w, 40 * 1000000);
+    assert_int_equal(get(w, id).next_execute_at.us, START_US + INT64_C(90) * 1000000);
+    advance(w, INT64_C(40) * 1000000);
     assert_int_equal(fail_once(w, BS_OUT_FAILED), BS_MANUAL);
 }
 
@@ -135,7 +135,7 @@ static void the_time_in_which_a_task_was_blocked_does_not_count(void **state)
     int64_t behind = put_serial(w, "r-2", "o:1");
     assert_int_equal(count_leased(claim(w, 5)), 0); /* blocked from now on */
     set_max_age(w, 10 * MINUTE_US);
-    advance(w, 50 * 1000000);
+    advance(w, INT64_C(50) * 1000000);
     assert_int_equal(finish(w, holder, BS_OUT_SUCCESS, ""), BS_OK);
     advance(w, 10 * MINUTE_US - 1);
     assert_int_equal(fail_once(w, BS_OUT_FAILED), BS_RETRY);

@@ -102,7 +102,7 @@ static void only_what_is_finished_and_old_moves(void **state)
     int64_t closed = put_closed(w, "r-3"), retry = put_one(w, "r-4");
 
     assert_int_equal(finish(w, claim_one(w), BS_OUT_FAILED, "HTTP_503"), BS_OK);
-    advance(w, 10 * 60000000);
+    advance(w, INT64_C(600000000));
     int64_t processing = put_one(w, "r-5");
     struct bs_task *running = &claim(w, 10)->task;
     assert_non_null(running);
