@@ -436,7 +436,7 @@ INSERT INTO api_token (id, name, role, queues, hash, created_by, created_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 
 -- name: token_active
-SELECT id FROM api_token WHERE name = ?1 AND revoked_at IS NULL
+SELECT id, role, queues FROM api_token WHERE name = ?1 AND revoked_at IS NULL
 
 -- name: token_revoke
 UPDATE api_token SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL

@@ -6,8 +6,6 @@
 #include "door/door.h"
 #include "sys/log.h"
 
-enum { REASON_MAX = 512 };
-
 struct act {
     enum bs_action action;
     struct bs_str reason, conclusion;
@@ -30,20 +28,6 @@ static bool ends(enum bs_action a)
 }
 
 /* ---- what was asked ---- */
-
-static void check_reason(struct bs_call *c, struct bs_str reason, struct bs_field_errors *e)
-{
-    struct bs_arena *a = &c->r->arena;
-
-    if (!bs_str_trim(reason).n)
-        bs_field_error_add(e, a, "reason", "REQUIRED", "say why");
-    else if (reason.n > REASON_MAX)
-        bs_field_error_add(e, a, "reason", "TOO_LONG", "at most %d bytes", REASON_MAX);
-    else if (!bs_utf8_valid(reason))
-        bs_field_error_add(e, a, "reason", "BAD_UTF8", "not UTF-8");
-    else if (!bs_text_plain(reason))
-        bs_field_error_add(e, a, "reason", "CONTROL_CHARACTER", "no control characters");
-}
 
 static void check_conclusion(struct bs_call *c, const struct act *q, struct bs_field_errors *e)
 {
@@ -74,7 +58,7 @@ static bool take(struct bs_call *c, struct act *q)
     if (!bs_call_body(c, members, BS_COUNT(members), q, &errors))
         return false;
     if (!errors.n) {
-        check_reason(c, q->reason, &errors);
+        bs_call_check_reason(c, q->reason, &errors);
         check_conclusion(c, q, &errors);
         check_version(c, q, &errors);
     }

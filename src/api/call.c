@@ -377,6 +377,21 @@ bool bs_call_body(struct bs_call *c, const struct bs_member *table, uint32_t n, 
     return true;
 }
 
+void bs_call_check_reason(struct bs_call *c, struct bs_str reason, struct bs_field_errors *errors)
+{
+    enum { REASON_MAX = 512 };
+    struct bs_arena *a = &c->r->arena;
+
+    if (!bs_str_trim(reason).n)
+        bs_field_error_add(errors, a, "reason", "REQUIRED", "say why");
+    else if (reason.n > REASON_MAX)
+        bs_field_error_add(errors, a, "reason", "TOO_LONG", "at most %d bytes", REASON_MAX);
+    else if (!bs_utf8_valid(reason))
+        bs_field_error_add(errors, a, "reason", "BAD_UTF8", "not UTF-8");
+    else if (!bs_text_plain(reason))
+        bs_field_error_add(errors, a, "reason", "CONTROL_CHARACTER", "no control characters");
+}
+
 const struct bs_policy *bs_call_policy(const struct bs_call *c, struct bs_str biz_type)
 {
     const struct bs_queue_conf *q = bs_queue_find(bs_queues_now(c->api->o.queues), biz_type);

@@ -131,6 +131,8 @@ bool bs_call_page(struct bs_call *c, struct bs_page_wish *ret);
 struct bs_member;
 bool bs_call_body(struct bs_call *c, const struct bs_member *table, uint32_t n, void *into,
                   struct bs_field_errors *errors);
+/* Why a person does it: not blank, at most 512 bytes of plain text. */
+void bs_call_check_reason(struct bs_call *c, struct bs_str reason, struct bs_field_errors *errors);
 /* The queue's rules, or the default's where it is not configured. */
 const struct bs_policy *bs_call_policy(const struct bs_call *c, struct bs_str biz_type);
 /* Reads the tokens again and hands them to the HTTP thread. On a reader's thread. */

@@ -45,7 +45,7 @@ const struct bs_route bs_routes[] = {
     GET("/v1/stats", READ, NULL, stats),
     GET("/v1/tokens", TOKENS, NULL, tokens),
     POST("/v1/tokens", TOKENS, JSON, SMALL_MAX, token_add),
-    POST("/v1/tokens/{}/revoke", TOKENS, NOTHING, SMALL_MAX, token_revoke),
+    POST("/v1/tokens/{}/revoke", TOKENS, JSON, SMALL_MAX, token_revoke),
     GET("/v1/version", ANY, NULL, version),
     GET("/healthz", OPEN, NULL, health),
     GET("/readyz", OPEN, NULL, ready),

@@ -50,7 +50,7 @@ enum bs_next bs_route_tokens(struct bs_call *c)
 /* ---- made ---- */
 
 struct wish {
-    struct bs_str name, role, queues_json;
+    struct bs_str name, role, queues_json, reason;
     struct bs_str queues; /* comma-separated */
     char text[BS_TOKEN_TEXT + 1];
     struct bs_op op;
@@ -61,6 +61,7 @@ static const struct bs_member members[] = {
     { { "name", 4 }, BS_MEMBER_TEXT, offsetof(struct wish, name), 0 },
     { { "role", 4 }, BS_MEMBER_TEXT, offsetof(struct wish, role), 0 },
     { { "queues", 6 }, BS_MEMBER_ARRAY, offsetof(struct wish, queues_json), 0 },
+    { { "reason", 6 }, BS_MEMBER_TEXT, offsetof(struct wish, reason), 0 },
 };
 
 static bool is_word(struct bs_str s, const char *others, size_t max)
@@ -130,6 +131,8 @@ static bool take(struct bs_call *c, struct wish *w)
     if (w->queues_json.p && !join_queues(c, w))
         bs_field_error_add(&errors, &c->r->arena, "queues", "BAD_FORMAT",
                            "must be at most %d names of queues", QUEUES_MAX);
+    if (w->reason.p)
+        bs_call_check_reason(c, w->reason, &errors);
     if (errors.n)
         bs_call_problem_more(c, BS_PROBLEM_INVALID_FIELDS, &more);
     return errors.n == 0;
@@ -184,7 +187,8 @@ static void made(struct bs_call *c)
         return;
     }
     bs_log(BS_LOG_INFO, "token.added", BS_F("name", c->op->token_add.name),
-           BS_F("role", c->op->token_add.role), BS_F("operator", c->op->token_add.operator));
+           BS_F("role", c->op->token_add.role), BS_F("operator", c->op->token_add.operator),
+           BS_F("reason", c->op->token_add.reason));
     c->render = render_made;
     bs_call_read(c, refresh);
 }
@@ -199,8 +203,11 @@ enum bs_next bs_route_token_add(struct bs_call *c)
     w->op = (struct bs_op){ .kind = BS_OP_TOKEN_ADD,
                             .id = bs_ids_next(c->api->o.ids, now),
                             .now = now };
-    w->op.token_add = (struct bs_op_token_add){
-        .name = w->name, .role = w->role, .queues = w->queues, .operator= c->who.name };
+    w->op.token_add = (struct bs_op_token_add){ .name = w->name,
+                                                .role = w->role,
+                                                .queues = w->queues,
+                                                .operator= c->who.name,
+                                                .reason = w->reason };
     bs_token_make(w->text, &w->op.token_add.hash);
     w->ops[0] = &w->op;
     c->state = w;
@@ -214,9 +221,31 @@ enum bs_next bs_route_token_add(struct bs_call *c)
 /* ---- revoked ---- */
 
 struct revoke {
+    struct bs_str reason;
     struct bs_op op;
     struct bs_op *ops[1];
 };
+
+static const struct bs_member revoke_members[] = {
+    { { "reason", 6 }, BS_MEMBER_TEXT, offsetof(struct revoke, reason), 0 },
+};
+
+/* A body may be left out: then there is no reason. False: the answer is a problem. */
+static bool take_reason(struct bs_call *c, struct revoke *q)
+{
+    struct bs_field_errors errors;
+    struct bs_problem_more more = { .errors = &errors };
+
+    if (!bs_str_trim(c->r->body).n)
+        return true;
+    if (!bs_call_body(c, revoke_members, BS_COUNT(revoke_members), q, &errors))
+        return false;
+    if (!errors.n && q->reason.p)
+        bs_call_check_reason(c, q->reason, &errors);
+    if (errors.n)
+        bs_call_problem_more(c, BS_PROBLEM_INVALID_FIELDS, &more);
+    return errors.n == 0;
+}
 
 static void render_revoked(struct bs_call *c)
 {
@@ -239,7 +268,8 @@ static void revoked(struct bs_call *c)
         return;
     }
     bs_log(BS_LOG_INFO, "token.revoked", BS_F("name", c->op->token_revoke.name),
-           BS_F("operator", c->op->token_revoke.operator));
+           BS_F("operator", c->op->token_revoke.operator),
+           BS_F("reason", c->op->token_revoke.reason));
     c->render = render_revoked;
     bs_call_read(c, refresh);
 }
@@ -255,10 +285,13 @@ enum bs_next bs_route_token_revoke(struct bs_call *c)
         bs_call_problem(c, BS_PROBLEM_NOT_FOUND, "there is no such token");
         return BS_REPLY_NOW;
     }
+    if (!take_reason(c, q))
+        return BS_REPLY_NOW;
     q->op = (struct bs_op){ .kind = BS_OP_TOKEN_REVOKE,
                             .id = bs_ids_next(c->api->o.ids, now),
                             .now = now };
-    q->op.token_revoke = (struct bs_op_token_revoke){ .name = c->arg, .operator= c->who.name };
+    q->op.token_revoke =
+        (struct bs_op_token_revoke){ .name = c->arg, .operator= c->who.name, .reason = q->reason };
     q->ops[0] = &q->op;
     c->op = &q->op;
     c->committed = revoked;

@@ -2,6 +2,7 @@
 #include "api/auth.h"
 #include "app/client.h"
 #include "app/view.h"
+#include "base/text.h"
 #include "sys/clock.h"
 #include "sys/entropy.h"
 #include "sys/files.h"
@@ -105,6 +106,17 @@ static bool good_name(const char *name, const char *letters, size_t max)
     return n >= 1 && n <= max && strspn(name, letters) == n;
 }
 
+/* The same where no server runs that would check it. */
+static enum bs_exit check_reason(const char *reason)
+{
+    struct bs_str s = bs_str_of(reason);
+
+    if (!reason || (bs_str_trim(s).n && s.n <= 512 && bs_utf8_valid(s) && bs_text_plain(s)))
+        return BS_EXIT_DONE;
+    bs_complain("--reason is 1 to 512 bytes of plain text");
+    return BS_EXIT_USAGE;
+}
+
 static enum bs_exit check_add(const struct bs_cli *cli)
 {
     struct bs_str queues = bs_str_of(bs_cli_get(cli, "queues"));
@@ -123,7 +135,8 @@ static enum bs_exit check_add(const struct bs_cli *cli)
             return BS_EXIT_USAGE;
         }
     }
-    return check_role(bs_cli_get(cli, "role"));
+    enum bs_exit code = check_reason(bs_cli_get(cli, "reason"));
+    return code == BS_EXIT_DONE ? check_role(bs_cli_get(cli, "role")) : code;
 }
 
 static bs_rc token_json(struct bs_buf *out, const struct bs_cli *cli, const char *token,
@@ -144,6 +157,8 @@ static bs_rc token_json(struct bs_buf *out, const struct bs_cli *cli, const char
     bs_json_close_array(j);
     if (token)
         bs_json_kstr(j, "token", bs_str_of(token));
+    else if (bs_cli_get(cli, "reason"))
+        bs_json_kstr(j, "reason", bs_str_of(bs_cli_get(cli, "reason")));
     bs_json_close(j);
     return bs_json_end(j, err);
 }
@@ -161,6 +176,7 @@ static enum bs_exit add_offline(const struct bs_cli *cli, struct bs_store *s)
     op.token_add.role = bs_str_of(bs_cli_get(cli, "role"));
     op.token_add.queues = bs_str_of(bs_cli_get(cli, "queues"));
     op.token_add.operator= operator_name(&a);
+    op.token_add.reason = bs_str_of(bs_cli_get(cli, "reason"));
     if (apply(s, &op, &err) != BS_OK) {
         bs_complain("%s", err.msg);
         return bs_exit_of(err.rc);
@@ -302,6 +318,7 @@ static enum bs_exit revoke_offline(const struct bs_cli *cli, struct bs_store *s)
 
     op.token_revoke.name = bs_str_of(cli->args[0]);
     op.token_revoke.operator= operator_name(&a);
+    op.token_revoke.reason = bs_str_of(bs_cli_get(cli, "reason"));
     if (apply(s, &op, &err) != BS_OK) {
         bs_complain("%s", err.msg);
         return bs_exit_of(err.rc);
@@ -309,13 +326,35 @@ static enum bs_exit revoke_offline(const struct bs_cli *cli, struct bs_store *s)
     return say_revoked(cli);
 }
 
+static bs_rc reason_json(struct bs_buf *out, const char *reason, struct bs_err *err)
+{
+    struct bs_json *j = bs_json_new(out);
+
+    if (!j)
+        return bs_fail(err, BS_E_NOMEM, "no memory for the request");
+    bs_json_open(j);
+    bs_json_kstr(j, "reason", bs_str_of(reason));
+    bs_json_close(j);
+    return bs_json_end(j, err);
+}
+
 static enum bs_exit revoke_token(const struct bs_cli *cli)
 {
     BS_CLEANUP(bs_buf_free) struct bs_buf path = { .max = 4096 };
+    BS_CLEANUP(bs_buf_free) struct bs_buf body = { .max = 16 << 10 };
     BS_CLEANUP(bs_client_reply_done) struct bs_client_reply r = { 0 };
     struct bs_client_request q = { .method = "POST" };
-    enum bs_exit code;
+    const char *reason = bs_cli_get(cli, "reason");
+    enum bs_exit code = check_reason(reason);
+    struct bs_err err = { 0 };
 
+    if (code != BS_EXIT_DONE)
+        return code;
+    if (reason && reason_json(&body, reason, &err) != BS_OK) {
+        bs_complain("%s", err.msg);
+        return BS_EXIT_FAILED;
+    }
+    q.body = bs_buf_str(&body);
     bs_buf_addz(&path, "/v1/tokens/");
     bs_client_escape(&path, bs_str_of(cli->args[0]));
     bs_buf_addz(&path, "/revoke");
@@ -327,6 +366,11 @@ static enum bs_exit revoke_token(const struct bs_cli *cli)
 static const struct bs_option options[] = {
     { "role", "ROLE", "service, viewer, operator, approver, finance or admin; required", NULL },
     { "queues", "A,B", "only these queues; else all", NULL },
+    { "reason", "TEXT", "kept in the audit", NULL },
+};
+
+static const struct bs_option revoke_options[] = {
+    { "reason", "TEXT", "kept in the audit", NULL },
 };
 
 static const struct bs_command commands[] = {
@@ -344,6 +388,8 @@ static const struct bs_command commands[] = {
       .args_min = 1,
       .args_max = 1,
       .doc = "End a token; a running server refuses it within two seconds.",
+      .options = revoke_options,
+      .options_n = BS_COUNT(revoke_options),
       .run = revoke_token },
 };
 const struct bs_group bs_commands_token = { commands, BS_COUNT(commands) };

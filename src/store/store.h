@@ -170,11 +170,11 @@ struct bs_op_queue_pause {
 struct bs_op_token_add {
     struct bs_str name, role, queues; /* queues: comma-separated, empty: all */
     struct bs_sha256 hash;
-    struct bs_str operator;
+    struct bs_str operator, reason; /* reason: may be empty */
 };
 
 struct bs_op_token_revoke {
-    struct bs_str name, operator;
+    struct bs_str name, operator, reason; /* reason: may be empty */
 };
 
 /* One alert_event; the same kind and subject while open is counted, not repeated. */

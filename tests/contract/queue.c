@@ -256,7 +256,8 @@ static struct bs_op token_op(struct world *w, const char *name, uint8_t hash)
     op.token_add = (struct bs_op_token_add){ .name = bs_str_of(name),
                                              .role = BS_STR("operator"),
                                              .queues = BS_STR("A,B"),
-                                             .operator= BS_STR("root") };
+                                             .operator= BS_STR("root"),
+                                             .reason = BS_STR("for the builds") };
     op.token_add.hash.b[0] = hash;
     return op;
 }
@@ -285,7 +286,7 @@ static void tokens_are_added_and_revoked_with_a_growing_version(void **state)
     struct bs_op same = token_op(w, "ci", 8);
     assert_int_equal(apply(w, &same), BS_E_CONFLICT);
     struct bs_op revoke = op_of(w, BS_OP_TOKEN_REVOKE);
-    revoke.token_revoke = (struct bs_op_token_revoke){ BS_STR("ci"), BS_STR("root") };
+    revoke.token_revoke = (struct bs_op_token_revoke){ BS_STR("ci"), BS_STR("root"), BS_STR("") };
     assert_int_equal(apply(w, &revoke), BS_OK);
     revoke.rerun = true;
     assert_int_equal(apply(w, &revoke), BS_OK);
@@ -298,6 +299,41 @@ static void tokens_are_added_and_revoked_with_a_growing_version(void **state)
     assert_int_equal(n, 2);
     assert_int_equal(rows[0].revoked_at.us, START_US);
     assert_int_equal(audit_count(w), 3);
+}
+
+static void the_audit_says_what_a_token_could_do_and_why(void **state)
+{
+    struct world *w = *state;
+    struct bs_op add = token_op(w, "ci", 7), revoke = op_of(w, BS_OP_TOKEN_REVOKE);
+    struct bs_op all = token_op(w, "all", 8);
+    struct bs_audit_row *rows = NULL;
+    uint32_t n = 0;
+
+    all.token_add.queues = all.token_add.reason = BS_STR("");
+    revoke.token_revoke =
+        (struct bs_op_token_revoke){ BS_STR("ci"), BS_STR("root"), BS_STR("it was shown around") };
+    assert_int_equal(apply(w, &add), BS_OK);
+    assert_int_equal(apply(w, &revoke), BS_OK);
+    assert_int_equal(apply(w, &all), BS_OK);
+    assert_int_equal(bs_store_audit(w->store, 0, 10, &w->arena, &rows, &n, NULL), BS_OK);
+    assert_int_equal(n, 3);
+    for (uint32_t i = 0; i < n; i++) {
+        if (bs_str_is(rows[i].object, "token:all")) {
+            assert_int_equal(rows[i].reason.n, 0);
+            assert_str(rows[i].after, "{\"role\":\"operator\",\"queues\":[],\"revoked\":false}");
+        } else if (bs_str_is(rows[i].action, "token_add")) {
+            assert_str(rows[i].reason, "for the builds");
+            assert_int_equal(rows[i].before.n, 0);
+            assert_str(rows[i].after,
+                       "{\"role\":\"operator\",\"queues\":[\"A\",\"B\"],\"revoked\":false}");
+        } else {
+            assert_str(rows[i].reason, "it was shown around");
+            assert_str(rows[i].before,
+                       "{\"role\":\"operator\",\"queues\":[\"A\",\"B\"],\"revoked\":false}");
+            assert_str(rows[i].after,
+                       "{\"role\":\"operator\",\"queues\":[\"A\",\"B\"],\"revoked\":true}");
+        }
+    }
 }
 
 int run_queue_cases(void)
@@ -313,6 +349,7 @@ int run_queue_cases(void)
         CASE(a_queue_that_is_configured_again_starts_over),
         CASE(the_same_alert_is_counted_not_repeated),
         CASE(tokens_are_added_and_revoked_with_a_growing_version),
+        CASE(the_audit_says_what_a_token_could_do_and_why),
     };
 
     return cmocka_run_group_tests_name("queue", cases, NULL, NULL);

@@ -193,6 +193,31 @@ def the_token_is_the_only_line_on_standard_output_with_and_without_a_server():
             assert {"service", "approver", "finance"} <= {t["role"] for t in listed["items"]} and online.strip() not in str(listed)
 
 
+def why_a_token_was_made_and_ended_is_in_the_audit_with_what_it_could_do():
+    """With and without a server; the reason may be left out."""
+    with Shop() as shop:
+        server = Server(queue(shop))
+        server.cli("token", "add", "a", "--role", "service", "--queues", "PAY_CALLBACK", "--reason", "a new shop")
+        server.cli("token", "revoke", "a", "--reason", "the shop is closed")
+        equal(server.cli("token", "revoke", "a", "--reason", " ", check=False)[0], 2)
+        with server:
+            client = server.client()
+            server.cli("token", "add", "b", "--role", "viewer", "--reason", "for the auditor")
+            server.cli("token", "revoke", "b")
+            equal(client.post("/v1/tokens", {"name": "c", "role": "viewer", "reason": "by HTTP"}).status, 201)
+            equal(client.post("/v1/tokens/c/revoke", {"reason": "seen enough"}).status, 200)
+            rows = [(i["object"], i["action"], i["reason"], i["before"], i["after"]) for i in reversed(client.get("/v1/audit").json["items"])
+                    if i["object"] in ("token:a", "token:b", "token:c")]
+            able = lambda role, queues, revoked: {"role": role, "queues": queues, "revoked": revoked}
+            ends = lambda role, queues: (able(role, queues, False), able(role, queues, True))
+            equal(rows, [("token:a", "token_add", "a new shop", None, able("service", ["PAY_CALLBACK"], False)),
+                         ("token:a", "token_revoke", "the shop is closed", *ends("service", ["PAY_CALLBACK"])),
+                         ("token:b", "token_add", "for the auditor", None, able("viewer", [], False)),
+                         ("token:b", "token_revoke", None, *ends("viewer", [])),
+                         ("token:c", "token_add", "by HTTP", None, able("viewer", [], False)),
+                         ("token:c", "token_revoke", "seen enough", *ends("viewer", []))])
+
+
 def the_command_line_does_what_the_api_does():
     with Shop() as shop, Server(queue(shop, max_retry_count=1)) as server:
         shop.behave("order-1", "fail")

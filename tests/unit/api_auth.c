@@ -276,6 +276,32 @@ static void a_new_token_works_at_once_and_a_revoked_one_no_more(void **state)
     assert_int_equal(fake_ask(BS_GET, "/v1/version", "tok-viewer", "", NULL), 200);
 }
 
+static void a_token_may_be_added_and_revoked_with_a_reason(void **state)
+{
+    static const char long_reason[] = "{\"name\":\"n\",\"role\":\"viewer\",\"reason\":\"%0513d\"}";
+    static const char *const bad[] = { "{\"reason\":\" \"}", "{\"reason\":\"a\\u0000b\"}",
+                                       "{\"reason\":5}", "{\"raeson\":\"x\"}" };
+    char body[1024];
+
+    (void)state;
+    fake.apply = keep_token;
+    assert_int_equal(fake_ask(BS_POST, "/v1/tokens", "tok-admin",
+                              "{\"name\":\"new\",\"role\":\"viewer\",\"reason\":\"a shop\"}", NULL),
+                     201);
+    assert_str(fake.last.token_add.reason, "a shop");
+    snprintf(body, sizeof(body), long_reason, 0);
+    assert_int_equal(fake_ask(BS_POST, "/v1/tokens", "tok-admin", body, NULL), 422);
+    for (size_t i = 0; i < BS_COUNT(bad); i++)
+        assert_int_equal(fake_ask(BS_POST, "/v1/tokens/new/revoke", "tok-admin", bad[i], NULL),
+                         422);
+    assert_int_equal(fake_ask(BS_POST, "/v1/tokens/new/revoke", "tok-admin", "{", NULL), 400);
+    assert_int_equal(fake.sent, 1);
+    assert_int_equal(fake_ask(BS_POST, "/v1/tokens/new/revoke", "tok-admin",
+                              "{\"reason\":\"shown around\"}", NULL),
+                     200);
+    assert_str(fake.last.token_revoke.reason, "shown around");
+}
+
 static void a_token_revoked_elsewhere_is_refused_within_two_seconds(void **state)
 {
     struct timespec until;
@@ -447,6 +473,8 @@ int main(void)
                                         stop),
         cmocka_unit_test_setup_teardown(nobody_names_himself_over_tcp, start, stop),
         cmocka_unit_test_setup_teardown(a_new_token_works_at_once_and_a_revoked_one_no_more, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_token_may_be_added_and_revoked_with_a_reason, start,
                                         stop),
         cmocka_unit_test_setup_teardown(a_token_revoked_elsewhere_is_refused_within_two_seconds,
                                         start, stop),

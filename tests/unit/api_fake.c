@@ -145,6 +145,9 @@ static void remember(const struct bs_op *op)
     } else if (op->kind == BS_OP_TOKEN_ADD) {
         keep(&fake.last.token_add.queues);
         keep(&fake.last.token_add.operator);
+        keep(&fake.last.token_add.reason);
+    } else if (op->kind == BS_OP_TOKEN_REVOKE) {
+        keep(&fake.last.token_revoke.reason);
     }
 }
 
