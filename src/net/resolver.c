@@ -6,14 +6,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NAMES_MAX = 256, KEEP_US = 30 * 1000000 };
+enum { NAMES_MAX = 256 };
+
+/* Ages of an answer. FRESH: it is taken. SERVES: it is taken while a new one is looked up, so that
+ * names that hang, and hold both threads of the pool, do not hold up the good ones. OUTLASTS: it is
+ * taken when the new look-up finds no name server. */
+#define FRESH_US (30 * INT64_C(1000000))
+#define SERVES_US (90 * INT64_C(1000000))
+#define OUTLASTS_US (300 * INT64_C(1000000))
 
 struct name {
     char host[BS_HOST_MAX];
     uint32_t hash;
     bool pending;
-    int64_t until_us; /* not pending: the addresses are good until then */
-    char addresses[BS_ADDRESSES_MAX];
+    char addresses[BS_ADDRESSES_MAX]; /* empty: none yet */
+    int64_t good_us;                  /* when they came  */
     struct bs_resolve *waiting;
 };
 
@@ -143,7 +150,7 @@ static bool make_room(struct bs_resolver *r)
     for (uint32_t i = 0; i < NAMES_MAX; i++) {
         if (r->names[i]->pending)
             continue;
-        if (oldest == NAMES_MAX || r->names[i]->until_us < r->names[oldest]->until_us)
+        if (oldest == NAMES_MAX || r->names[i]->good_us < r->names[oldest]->good_us)
             oldest = i;
     }
     if (oldest < NAMES_MAX)
@@ -163,6 +170,18 @@ static struct name *add(struct bs_resolver *r, const char *host, uint32_t hash)
     return n;
 }
 
+/* Whether there are addresses of at most this age. */
+static bool has_of(const struct name *n, int64_t now_us, int64_t age_us)
+{
+    return n->addresses[0] && now_us - n->good_us < age_us;
+}
+
+static bool look_up(struct bs_resolver *r, struct name *n)
+{
+    n->pending = n->pending || bs_resolver_pool_put(r->pool, n->host);
+    return n->pending;
+}
+
 void bs_resolver_ask(struct bs_resolver *r, struct bs_str host, int64_t now_us,
                      struct bs_resolve *q)
 {
@@ -177,18 +196,16 @@ void bs_resolver_ask(struct bs_resolver *r, struct bs_str host, int64_t now_us,
         return;
     uint32_t hash = lower(host, name);
     struct name *n = find(r, name, hash);
-    if (n && !n->pending && now_us < n->until_us) {
-        found(q, n->addresses);
-        return;
-    }
     if (!n)
         n = add(r, name, hash);
-    if (!n || (!n->pending && !bs_resolver_pool_put(r->pool, name))) {
+    bool fresh = n && has_of(n, now_us, FRESH_US);
+    bool coming = fresh || (n && look_up(r, n));
+    if (fresh || (n && has_of(n, now_us, SERVES_US)))
+        found(q, n->addresses);
+    else if (coming)
+        enlist(&n->waiting, q);
+    else
         q->state = BS_RESOLVE_TEMPORARY;
-        return;
-    }
-    n->pending = true;
-    enlist(&n->waiting, q);
 }
 
 int bs_resolver_fd(const struct bs_resolver *r)
@@ -196,7 +213,8 @@ int bs_resolver_fd(const struct bs_resolver *r)
     return bs_resolver_pool_fd(r->pool);
 }
 
-/* Only good answers are kept: a name that was mended works with the next call. */
+/* Only good answers are kept: a name that was mended works with the next call. A name server that
+ * is away says nothing about the name. */
 static void take_in(struct bs_resolver *r, const struct bs_lookup *l, int64_t now_us,
                     struct bs_resolve **answered)
 {
@@ -207,19 +225,23 @@ static void take_in(struct bs_resolver *r, const struct bs_lookup *l, int64_t no
     struct name *n = r->names[at];
     BS_ASSERT(n->pending);
     n->pending = false;
-    n->until_us = now_us + KEEP_US;
-    memcpy(n->addresses, l->addresses, sizeof(n->addresses));
+    if (l->state == BS_RESOLVE_FOUND) {
+        n->good_us = now_us;
+        memcpy(n->addresses, l->addresses, sizeof(n->addresses));
+    }
+    bool good = l->state == BS_RESOLVE_FOUND ||
+                (l->state == BS_RESOLVE_TEMPORARY && has_of(n, now_us, OUTLASTS_US));
     while (n->waiting) {
         struct bs_resolve *q = n->waiting;
 
         bs_resolver_cancel(q);
-        if (l->state == BS_RESOLVE_FOUND)
-            found(q, l->addresses);
+        if (good)
+            found(q, n->addresses);
         else
             q->state = l->state;
         enlist(answered, q);
     }
-    if (l->state != BS_RESOLVE_FOUND)
+    if (!good)
         forget(r, at);
 }
 

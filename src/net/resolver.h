@@ -1,6 +1,6 @@
 /* Names to addresses without blocking the caller's loop: two threads run getaddrinfo, results are
- * kept for 30 s, questions for the same name share one look-up. One thread owns a resolver; the
- * pool behind it has its own lock. */
+ * kept for 30 s (and longer where nothing newer is to be had), questions for the same name share
+ * one look-up. One thread owns a resolver; the pool behind it has its own lock. */
 #pragma once
 
 #include "base/base.h"

@@ -1,5 +1,6 @@
 /* Host names: the fakes, the pool behind getaddrinfo (which is this file's own here), its cache. */
 #include "calls.h"
+#include "net/resolver.h"
 
 #include <dlfcn.h>
 #include <netdb.h>
@@ -10,6 +11,7 @@
 #define OK_REPLY "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 static _Atomic int asked;
+static _Atomic bool name_server_away;
 static sem_t slow_may_go_on;
 
 int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints,
@@ -26,7 +28,7 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
         sem_wait(&slow_may_go_on);
     if (strcmp(host, "gone.test") == 0)
         return EAI_NONAME;
-    if (strcmp(host, "servfail.test") == 0)
+    if (strcmp(host, "servfail.test") == 0 || atomic_load(&name_server_away))
         return EAI_AGAIN;
     return real("127.0.0.1", service, hints, ret);
 }
@@ -135,7 +137,6 @@ static void calls_for_one_name_share_a_look_up(void **state)
         call_done(&o[i]);
 }
 
-/* Both threads of the pool hang; other calls go on, and the hanging ones end by their limits. */
 /* The answer comes when nobody waits for it any more: it is kept, and the loop sleeps on. */
 static void an_answer_for_nobody_does_not_keep_the_loop_awake(void **state)
 {
@@ -165,6 +166,7 @@ static void an_answer_for_nobody_does_not_keep_the_loop_awake(void **state)
     call_done(&o);
 }
 
+/* Both threads of the pool hang; other calls go on, and the hanging ones end by their limits. */
 static void a_slow_name_holds_up_nobody_and_counts_as_time(void **state)
 {
     static struct peer p;
@@ -230,6 +232,89 @@ static void the_time_of_the_look_up_is_taken_off_the_limit(void **state)
     call_done(&o);
 }
 
+/* ---- the resolver alone, with a clock of its own ---- */
+
+static void ignore(void *ctx, struct bs_resolve *q)
+{
+    (void)ctx;
+    (void)q;
+}
+
+static void take_answers(struct bs_resolver *r, int64_t now_us, const struct bs_resolve *q)
+{
+    for (int i = 0; i < 5000 && q->state == BS_RESOLVE_PENDING; i++) {
+        usleep(1000);
+        bs_resolver_run(r, now_us, ignore, NULL);
+    }
+    assert_int_not_equal(q->state, BS_RESOLVE_PENDING);
+}
+
+static enum bs_resolve_state ask_at(struct bs_resolver *r, const char *host, int64_t now_us)
+{
+    struct bs_resolve q;
+
+    bs_resolver_ask(r, bs_str_of(host), now_us, &q);
+    take_answers(r, now_us, &q);
+    return q.state;
+}
+
+static void asked_reach(struct bs_resolver *r, int n, int64_t now_us)
+{
+    for (int i = 0; i < 5000 && atomic_load(&asked) < n; i++)
+        usleep(1000);
+    assert_int_equal(atomic_load(&asked), n);
+    usleep(20000);
+    bs_resolver_run(r, now_us, ignore, NULL);
+}
+
+/* Names that hang must not take the good names with them: an address that was good a minute ago
+ * serves until the new answer is there. */
+static void an_old_address_serves_while_the_look_up_hangs(void **state)
+{
+    struct bs_resolve hang[2], q;
+    struct bs_resolver *r = NULL;
+    struct bs_err err;
+
+    (void)state;
+    assert_int_equal(bs_resolver_new(NULL, &r, &err), BS_OK);
+    assert_int_equal(ask_at(r, "old.test", 0), BS_RESOLVE_FOUND);
+    bs_resolver_ask(r, BS_STR("slow-7.test"), 0, &hang[0]);
+    bs_resolver_ask(r, BS_STR("slow-8.test"), 0, &hang[1]);
+    for (int64_t s = 31; s < 90; s++) {
+        bs_resolver_ask(r, BS_STR("old.test"), s * 1000000, &q);
+        assert_int_equal(q.state, BS_RESOLVE_FOUND);
+        assert_string_equal(q.addresses, "127.0.0.1");
+    }
+    bs_resolver_ask(r, BS_STR("old.test"), 91 * INT64_C(1000000), &q);
+    assert_int_equal(q.state, BS_RESOLVE_PENDING); /* too old to be taken unseen */
+    sem_post(&slow_may_go_on);
+    sem_post(&slow_may_go_on);
+    take_answers(r, 91 * INT64_C(1000000), &q);
+    assert_int_equal(q.state, BS_RESOLVE_FOUND);
+    take_answers(r, 91 * INT64_C(1000000), &hang[0]);
+    take_answers(r, 91 * INT64_C(1000000), &hang[1]);
+    bs_resolver_free(r);
+}
+
+static void an_old_address_outlasts_a_name_server_that_is_away(void **state)
+{
+    struct bs_resolver *r = NULL;
+    struct bs_err err;
+
+    (void)state;
+    assert_int_equal(bs_resolver_new(NULL, &r, &err), BS_OK);
+    assert_int_equal(ask_at(r, "away.test", 0), BS_RESOLVE_FOUND);
+    int before = atomic_load(&asked);
+    atomic_store(&name_server_away, true);
+    assert_int_equal(ask_at(r, "away.test", 100 * INT64_C(1000000)), BS_RESOLVE_FOUND);
+    assert_int_equal(ask_at(r, "away.test", 299 * INT64_C(1000000)), BS_RESOLVE_FOUND);
+    asked_reach(r, before + 2, 299 * INT64_C(1000000));
+    assert_int_equal(ask_at(r, "away.test", 301 * INT64_C(1000000)), BS_RESOLVE_TEMPORARY);
+    atomic_store(&name_server_away, false);
+    assert_int_equal(ask_at(r, "away.test", 302 * INT64_C(1000000)), BS_RESOLVE_FOUND);
+    bs_resolver_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +325,8 @@ int main(void)
         cmocka_unit_test(an_answer_for_nobody_does_not_keep_the_loop_awake),
         cmocka_unit_test(a_slow_name_holds_up_nobody_and_counts_as_time),
         cmocka_unit_test(the_time_of_the_look_up_is_taken_off_the_limit),
+        cmocka_unit_test(an_old_address_serves_while_the_look_up_hangs),
+        cmocka_unit_test(an_old_address_outlasts_a_name_server_that_is_away),
     };
 
     sem_init(&slow_may_go_on, 0, 0);
