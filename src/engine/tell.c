@@ -3,8 +3,6 @@
  * max_age leaves out. */
 #include "engine/parts.h"
 
-#include "base/plant.h"
-
 /* While it cannot run, so that little is lost to a crash. */
 static const struct bs_span tell_every = { 10000000 };
 static const struct bs_span again_after = { 1000000 };
@@ -59,7 +57,8 @@ static void raise_alert(struct bs_feed *f, struct bs_time now)
     t->op.alert = (struct bs_op_alert){ .kind = BS_STR("breaker"),
                                         .subject = f->biz_type,
                                         .biz_type = f->biz_type,
-                                        .message = bs_str_of(f->gate.why) };
+                                        .message = bs_str_of(f->gate.why),
+                                        .condition = true };
     t->openings = f->gate.openings;
     t->alert_open = true;
     send(f, now);
@@ -131,7 +130,7 @@ struct bs_time bs_feed_tell(struct bs_feed *f, struct bs_time now)
         send(f, now); /* the same as before */
     else if (t->openings != f->gate.openings)
         raise_alert(f, now);
-    else if (t->alert_open && !f->gate.probing && !BS_PLANT(BREAKER_ALERT_STAYS))
+    else if (t->alert_open && !f->gate.probing)
         clear_alert(f, now);
     else if (t->stopped_since.us &&
              (can_run(f, now) || !bs_time_before(now, bs_time_add(t->stopped_told, tell_every))))
