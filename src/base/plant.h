@@ -22,7 +22,7 @@
     X(ARCHIVE_TAKES_OPEN)     /* a task that waits for a person moves to history                */ \
     X(STAT_FORGETS_PURGE)     /* figures keep what was purged                                   */ \
     X(MAX_AGE_COUNTS_STOPS)   /* a task gets older while its queue cannot run                   */ \
-    X(BREAKER_ALERT_STAYS)    /* nobody ends the alert of a breaker that closed                 */
+    X(ALERT_LOST)             /* a receiver that refused an alert is taken for told              */
 
 #define BS_PLANT_ENUM(name) BS_PLANT_##name,
 enum bs_plant { BS_PLANT_NOTHING = 0, BS_PLANT_LIST(BS_PLANT_ENUM) BS_PLANT_COUNT };

@@ -41,7 +41,14 @@
     X(LOOK_NOT_FOUND)                                                                              \
     X(LOOK_503_AFTER)                                                                              \
     X(LOOK_TLS)                                                                                    \
-    X(LOOK_CONFLICT) X(LOOK_AMOUNT) X(LOOK_404) X(LOOK_500) X(LOOK_HANG) X(LOOK_REFUSED) X(LOOK_ODD)
+    X(LOOK_CONFLICT)                                                                               \
+    X(LOOK_AMOUNT)                                                                                 \
+    X(LOOK_404)                                                                                    \
+    X(LOOK_500)                                                                                    \
+    X(LOOK_HANG)                                                                                   \
+    X(LOOK_REFUSED)                                                                                \
+    X(LOOK_ODD) X(HOOK_OK) X(HOOK_500) X(HOOK_422) X(HOOK_HANG) X(HOOK_REFUSED) X(HOOK_RESET)      \
+        X(PING_OK) X(PING_FAILED)
 #define SIM_PLAN_ENUM(name) PLAN_##name,
 enum sim_plan { SIM_PLAN_LIST(SIM_PLAN_ENUM) PLAN_COUNT };
 
@@ -100,6 +107,7 @@ enum sim_fault { SIM_FAULT_LIST(SIM_FAULT_ENUM) FAULT_COUNT };
     X(PURGED)                                                                                      \
     X(AGAIN_ARCHIVED)                                                                              \
     X(AGAIN_PURGED)                                                                                \
+    X(ALERT_TOLD)                                                                                  \
     X(BREAKER_ALERT)                                                                               \
     X(QUEUE_PAUSE) X(QUEUE_RESUME) X(TOKEN_ADD) X(TOKEN_REVOKE) X(ALERT) X(PARKED)
 #define SIM_DEED_ENUM(name) DEED_##name,

@@ -2,6 +2,8 @@
  * steps, or asked to end. */
 #include "sim.h"
 
+#include <string.h>
+
 static void on_hints(void *ctx, const struct bs_hints *hints)
 {
     struct sim *w = (struct sim *)ctx;
@@ -16,6 +18,8 @@ static void on_health(void *ctx, bool healthy, const struct bs_err *err)
 
     say(w, "the store is %s%s%s", healthy ? "well" : "failing: ", healthy ? "" : "",
         healthy || !err ? "" : err->msg);
+    if (w->p.alerts)
+        bs_alerts_store_health(w->p.alerts, healthy, err);
 }
 
 /* A paused queue is remembered by the store, not by the process. */
@@ -131,6 +135,51 @@ static void start_keep(struct sim *w)
     p->seats[ACTOR_KEEP].actor = bs_keep_actor(p->keep);
 }
 
+static uint32_t gates(void *ctx, struct bs_alert_gate *ret, uint32_t max)
+{
+    struct sim *w = (struct sim *)ctx;
+    struct bs_engine_queue queues[SIM_QUEUES];
+    uint32_t all = bs_engine_queues(w->p.engine, queues, SIM_QUEUES), n = 0;
+
+    for (uint32_t i = 0; i < all && n < max; i++) {
+        if (!queues[i].breaker_open)
+            continue;
+        memcpy(ret[n].biz_type, queues[i].biz_type, sizeof(ret[n].biz_type));
+        (void)snprintf(ret[n].why, sizeof(ret[n].why), "%.299s", queues[i].why);
+        ret[n++].since = queues[i].since;
+    }
+    return n;
+}
+
+static bool ready(void *ctx)
+{
+    return !((struct sim *)ctx)->p.draining;
+}
+
+static void start_alerts(struct sim *w)
+{
+    struct process *p = &w->p;
+    struct bs_store_options so = { .url = w->url, .mode = BS_STORE_READER, .cache_kib = 256 };
+    struct bs_err err = { 0 };
+
+    p->hooks = hooks_new(w);
+    struct bs_alerts_options ao = { .queues = &w->slot,
+                                    .committer = p->committer,
+                                    .caller = hooks_caller(p->hooks),
+                                    .clock = &w->clock.base,
+                                    .ids = &p->ids,
+                                    .node = bs_str_of(p->node),
+                                    .seed = w->seed * 1000 + p->incarnation,
+                                    .gates = gates,
+                                    .ready = ready,
+                                    .ctx = w };
+    bs_rc rc = bs_store_open(&so, &ao.reader, &err);
+    if (rc == BS_OK)
+        rc = bs_alerts_new(&ao, &p->alerts, &err);
+    BS_ASSERT(rc == BS_OK);
+    p->seats[ACTOR_ALERT].actor = bs_alerts_actor(p->alerts);
+}
+
 bool process_start(struct sim *w)
 {
     struct process *p = &w->p;
@@ -153,6 +202,7 @@ bool process_start(struct sim *w)
     }
     start_engine(w);
     start_keep(w);
+    start_alerts(w);
     for (uint32_t i = 0; i < SIM_QUEUES; i++) {
         w->paused[i] = paused[i];
         w->unsure[i] = false;
@@ -183,9 +233,11 @@ void process_end(struct sim *w, const char *how)
         broken(w, "%llu results were called late, fewer are recorded so",
                (unsigned long long)f.stale);
     bs_keep_quiet(p->keep);
+    bs_alerts_quiet(p->alerts);
     bs_committer_free(p->committer);
     bs_engine_free(p->engine);
     bs_keep_free(p->keep);
+    bs_alerts_free(p->alerts);
     w->crashing = false;
     w->db = NULL;
     if (w->works_out != 0)
@@ -193,6 +245,8 @@ void process_end(struct sim *w, const char *how)
     p->committer = NULL;
     p->engine = NULL;
     p->keep = NULL;
+    p->alerts = NULL;
+    p->hooks = NULL;
     p->net = NULL;
     p->up = false;
     p->draining = false;
@@ -241,6 +295,8 @@ static struct bs_time seat_due(const struct sim *w, uint32_t i)
         due = BS_TIME_NONE;
     if (i == ACTOR_EXECUTOR)
         due = bs_time_min(due, net_next(w->p.net));
+    if (i == ACTOR_ALERT)
+        due = bs_time_min(due, hooks_next(w->p.hooks));
     return bs_time_max(due, s->stalled);
 }
 

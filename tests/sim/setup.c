@@ -194,6 +194,47 @@ static void choose_history(struct sim *w, struct bs_queues *q)
         q->history.purge_after = BS_MS(10000 + below(w, 150000));
 }
 
+static void choose_limits_of_alerts(struct sim *w, struct bs_alert_limits *l)
+{
+    static const struct bs_exposure_limit exposure = { "CNY", 12000 };
+
+    *l = (struct bs_alert_limits){ 0 };
+    if (chance(w, 50))
+        *l = (struct bs_alert_limits){ .manual_growth = 2 + below(w, 4),
+                                       .manual_age = BS_SEC(5 + below(w, 60)),
+                                       .oldest_due = BS_SEC(3 + below(w, 20)),
+                                       .backlog = 2 + below(w, 8),
+                                       .unknown = 1 + below(w, 4),
+                                       .exposure = &exposure,
+                                       .exposure_n = below(w, 2) };
+}
+
+static void choose_alerts(struct sim *w)
+{
+    static const char *const hooks[SIM_HOOKS][2] = { { "hook-a", "http://hook-a.test/alerts" },
+                                                     { "hook-b", "https://hook-b.test/alerts" } };
+    struct bs_alert_conf *c = &w->alert_conf;
+
+    *c = (struct bs_alert_conf){ .check_every = BS_SEC(2 + below(w, 8)),
+                                 .growth_window = BS_SEC(20 + below(w, 60)),
+                                 .group_wait = BS_MS(200 + below(w, 5000)),
+                                 .quiet = BS_SEC(10 + below(w, 120)),
+                                 .webhooks = w->webhooks,
+                                 .webhooks_n = 1 + below(w, SIM_HOOKS),
+                                 .ping_url = BS_STR("http://alive.test/ping"),
+                                 .ping_every = BS_SEC(5 + below(w, 20)) };
+    for (uint32_t i = 0; i < SIM_HOOKS; i++)
+        w->webhooks[i] = (struct bs_alert_webhook){
+            .name = bs_str_of(hooks[i][0]),
+            .url = bs_str_of(hooks[i][1]),
+            .secret.bytes = BS_STR("0123456789abcdef0123456789abcdef"),
+            .timeout = BS_SEC(1 + below(w, 9)),
+        };
+    for (uint32_t i = 0; i < SIM_QUEUES; i++)
+        choose_limits_of_alerts(w, &w->confs[i].alerts);
+    w->opt.hook_fail_pct = below(w, 70);
+}
+
 static void choose_other_files(struct sim *w)
 {
     memcpy(w->confs_less, w->confs, sizeof(w->confs));
@@ -201,12 +242,14 @@ static void choose_other_files(struct sim *w)
     for (uint32_t i = 0; i < SIM_QUEUES; i++)
         choose_limits(w, &w->confs_other[i], w->confs[i].policy.max_age.us > 0);
     w->all = (struct bs_queues){ .items = w->confs, .n = SIM_QUEUES };
+    w->all.alerts = &w->alert_conf;
     choose_host_limits(w, w->host_limits, &w->all);
     choose_history(w, &w->all);
     w->less = w->all;
     w->less.items = w->confs_less;
     w->less.n = SIM_QUEUES - 1;
     w->other = (struct bs_queues){ .items = w->confs_other, .n = SIM_QUEUES };
+    w->other.alerts = &w->alert_conf;
     choose_host_limits(w, w->host_limits_other, &w->other);
     choose_history(w, &w->other);
 }
@@ -216,6 +259,7 @@ void sim_choose(struct sim *w, uint32_t tasks)
     choose_options(w, tasks);
     for (uint32_t i = 0; i < SIM_QUEUES; i++)
         choose_queue(w, i);
+    choose_alerts(w);
     choose_other_files(w);
     atomic_store(&w->slot.now, &w->all);
 }

@@ -3,6 +3,7 @@
  * it. One seed decides everything; one thread; a virtual clock. */
 #pragma once
 
+#include "alert/alert.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "db/faulty.h"
@@ -24,6 +25,8 @@ enum {
     SIM_ACTS = 8192,
     SIM_ACTS_MOST = 1000, /* of them before the quiet phase */
     SIM_HOSTS = 4,
+    SIM_HOOKS = 2,
+    SIM_NOTES = 4096,
     SIM_STARTS = 64, /* the last starts of a queue that are remembered */
 };
 
@@ -173,6 +176,16 @@ struct gate {
     uint32_t starts_n;
 };
 
+/* ---- receivers of alerts ---- */
+
+/* One phase of one alert, as one of them knows it. */
+struct note {
+    uint32_t hook;
+    int64_t alert;
+    int phase;
+    bool taken; /* answered with 2xx, and the answer was heard */
+};
+
 /* ---- the process ---- */
 
 struct net {
@@ -181,7 +194,15 @@ struct net {
     struct bs_call *running, *ended, *ended_tail;
 };
 
-enum { ACTOR_COMMITTER, ACTOR_SCHEDULER, ACTOR_EXECUTOR, ACTOR_REAPER, ACTOR_KEEP, ACTORS };
+enum {
+    ACTOR_COMMITTER,
+    ACTOR_SCHEDULER,
+    ACTOR_EXECUTOR,
+    ACTOR_REAPER,
+    ACTOR_KEEP,
+    ACTOR_ALERT,
+    ACTORS
+};
 
 struct seat {
     struct bs_actor *actor;
@@ -200,6 +221,8 @@ struct process {
     struct bs_committer *committer;
     struct bs_engine *engine;
     struct bs_keep *keep;
+    struct bs_alerts *alerts;
+    struct hooknet *hooks;
     struct net *net;
     struct bs_ids ids;
     struct seat seats[ACTORS];
@@ -210,7 +233,7 @@ struct process {
 /* What one seed chose. */
 struct options {
     uint32_t tasks;
-    uint32_t fail_pct, look_fail_pct;
+    uint32_t fail_pct, look_fail_pct, hook_fail_pct;
     uint32_t calls_max;
     struct bs_span fault_every, act_every, submit_every, fault_phase;
     bool honest; /* no step that nobody asked for */
@@ -240,6 +263,8 @@ struct sim {
     char urls[SIM_QUEUES][ENDS][96];
     uint32_t hosts[SIM_QUEUES][ENDS];  /* which one each endpoint is at */
     struct bs_queues all, less, other; /* less: the last one is taken away; other: other limits */
+    struct bs_alert_conf alert_conf;
+    struct bs_alert_webhook webhooks[SIM_HOOKS];
     struct bs_queues_slot slot;
     struct bs_time reloaded_at;
     bool gone; /* `less` is in force */
@@ -263,6 +288,10 @@ struct sim {
     enum { SHOP_NORMAL, SHOP_BAD, SHOP_DOWN, SHOP_HEALTHY } shop;
     struct bs_time shop_until;
     struct illness ills[SIM_QUEUES][ENDS];
+
+    struct note *notes;
+    uint32_t notes_n;
+    struct bs_time last_ping;
 
     struct intent *intents;
     uint32_t intents_n;
@@ -357,6 +386,11 @@ void process_watch_drain(struct sim *w);
 /* net.c */
 struct net *net_new(struct sim *w);
 struct bs_time net_next(const struct net *n);
+/* hooks.c */
+struct hooknet *hooks_new(struct sim *w);
+struct bs_caller *hooks_caller(struct hooknet *n);
+struct bs_time hooks_next(const struct hooknet *n);
+bool hooks_took(struct sim *w, uint32_t hook, int64_t alert, int phase);
 /* shop.c: everything that happens at the shop up to an instant; and the next such instant. */
 void shop_run(struct sim *w, struct bs_time until);
 struct bs_time shop_next(const struct sim *w);
@@ -406,9 +440,11 @@ void past_look(struct sim *w);
 void past_check(struct sim *w, bool last);
 /* Every archived task is read as before. */
 void past_read_all(struct sim *w, struct bs_store *s);
-/* told.c: alerts of breakers. */
+/* told.c: alerts of breakers, and who was told of any. */
 void told_look(struct sim *w);
 void told_check(struct sim *w, bool last);
+/* Nothing is to be told any more. */
+bool told_all(struct sim *w);
 struct tale *tale_of(struct sim *w, int64_t id);
 struct tale *tale_of_request(struct sim *w, const char *request_id, size_t n);
 

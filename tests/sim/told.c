@@ -1,6 +1,9 @@
 /* What the store was told of breakers: one open alert while one is open, none while it is not; each
- * time that it opened was raised. Knows the schema, like view.c. */
+ * time that it opened was raised. And who was told of alerts: everybody in the end, and nobody is
+ * taken for told who was not. Knows the schema, like view.c. */
 #include "sim.h"
+
+#include "core/alert_rule.h"
 
 enum { CALM_US = 5000000, EVERY_US = 2000000 };
 
@@ -24,13 +27,21 @@ static void name_of(const struct sim *w, uint32_t queue, char *ret, size_t max)
 
 #define OPEN "SELECT count(*) FROM alert_event WHERE kind = 'breaker' AND subject = ?1 AND open = 1"
 
+/* Since when the alert must agree: what an earlier life left open, the rules end. */
+static struct bs_time agrees_since(const struct sim *w, const struct gate *g)
+{
+    struct bs_time began = bs_time_add(w->p.started_at, w->alert_conf.check_every);
+
+    return g->changed.us ? g->changed : bs_time_add(began, BS_SEC(5));
+}
+
 static void look_at(struct sim *w, uint32_t queue)
 {
     struct gate *g = &w->p.gates[queue];
     bool open = gate_open(w, queue);
     char name[40];
 
-    if (g->changed.us > sim_now(w).us - CALM_US ||
+    if (agrees_since(w, g).us > sim_now(w).us - CALM_US ||
         bs_queue_find(conf_now(w), w->confs[queue].biz_type) == NULL)
         return;
     name_of(w, queue, name, sizeof(name));
@@ -38,15 +49,25 @@ static void look_at(struct sim *w, uint32_t queue)
     if (open && alerts != 1)
         broken(w, "the breaker of %s has been open for %lld ms, and no alert tells it", name,
                (long long)(sim_now(w).us - g->changed.us) / 1000);
-    /* What an earlier life left open is the alert actor's matter. */
-    if (!open && g->changed.us && alerts != 0)
-        broken(w, "the breaker of %s closed %lld ms ago, and its alert is still open", name,
-               (long long)(sim_now(w).us - g->changed.us) / 1000);
+    if (!open && alerts != 0)
+        broken(w, "the breaker of %s is closed for %lld ms, and its alert is still open", name,
+               (long long)(sim_now(w).us - agrees_since(w, g).us) / 1000);
     if (open && g->changed.us > g->told.us) {
         g->told = g->changed;
         w->openings_sure[queue]++;
         atomic_fetch_add(&w->hits->deeds[DEED_BREAKER_ALERT], 1);
     }
+}
+
+static void look_at_ping(struct sim *w)
+{
+    struct bs_time since = bs_time_max(w->last_ping, bs_time_add(w->well_since, BS_US(CALM_US)));
+    struct bs_span most = bs_time_diff(bs_time_add(since, w->alert_conf.ping_every), since);
+
+    /* The last one may still be on its way for 10 s, its turn missed. */
+    if (bs_time_diff(sim_now(w), since).us > 2 * most.us + 15000000)
+        broken(w, "there was no sign of life for %lld ms",
+               (long long)(sim_now(w).us - w->last_ping.us) / 1000);
 }
 
 void told_look(struct sim *w)
@@ -58,11 +79,87 @@ void told_look(struct sim *w)
         return;
     for (uint32_t q = 0; q < SIM_QUEUES && !w->broken; q++)
         look_at(w, q);
+    if (!w->broken)
+        look_at_ping(w);
 }
 
-void told_check(struct sim *w, bool last)
+/* ---- receivers ---- */
+
+static uint32_t hook_of(const struct sim *w, const char *name)
 {
-    for (uint32_t q = 0; last && q < SIM_QUEUES && !w->broken; q++) {
+    uint32_t i = 0;
+
+    while (i < SIM_HOOKS && !(name && bs_str_is(w->webhooks[i].name, name)))
+        i++;
+    return i;
+}
+
+static void check_deliveries(struct sim *w)
+{
+    sqlite3_stmt *s = NULL;
+
+    if (sqlite3_prepare_v2(w->eye,
+                           "SELECT alert_id, phase, deliverer FROM alert_delivery WHERE state = "
+                           "'sent'",
+                           -1, &s, NULL) != SQLITE_OK)
+        broken(w, "the check itself is wrong: %s", sqlite3_errmsg(w->eye));
+    while (s && !w->broken && sqlite3_step(s) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(s, 2);
+        int64_t alert = sqlite3_column_int64(s, 0);
+        int phase = sqlite3_column_int(s, 1);
+
+        if (!hooks_took(w, hook_of(w, name), alert, phase))
+            broken(w, "%s is taken for told of alert %lld (%d), and was not", name,
+                   (long long)alert, phase);
+    }
+    sqlite3_finalize(s);
+}
+
+static void check_told_of(struct sim *w, int64_t alert, struct bs_str kind, bool recovered)
+{
+    for (uint32_t i = 0; i < w->alert_conf.webhooks_n && !w->broken; i++) {
+        bool both = recovered && bs_alert_is_condition(kind);
+
+        if (!hooks_took(w, i, alert, BS_ALERT_RAISED) ||
+            (both && !hooks_took(w, i, alert, BS_ALERT_RECOVERED)))
+            broken(w, "receiver %u never heard of alert %lld (%.*s)%s", i, (long long)alert,
+                   BS_STR_FMT(kind), both ? " and its end" : "");
+    }
+}
+
+static void check_all_told(struct sim *w)
+{
+    sqlite3_stmt *s = NULL;
+
+    if (sqlite3_prepare_v2(w->eye, "SELECT id, open, kind FROM alert_event", -1, &s, NULL) !=
+        SQLITE_OK)
+        broken(w, "the check itself is wrong: %s", sqlite3_errmsg(w->eye));
+    while (s && !w->broken && sqlite3_step(s) == SQLITE_ROW)
+        check_told_of(w, sqlite3_column_int64(s, 0),
+                      bs_str_of((const char *)sqlite3_column_text(s, 2)),
+                      sqlite3_column_int(s, 1) == 0);
+    sqlite3_finalize(s);
+}
+
+/* A breaker that nobody has anything to try with stays open, and so does its alert. */
+bool told_all(struct sim *w)
+{
+    int64_t open = 0;
+
+    for (uint32_t q = 0; q < SIM_QUEUES; q++)
+        open += gate_open(w, q);
+    return w->eye &&
+           view_count(w,
+                      "SELECT (SELECT count(*) FROM alert_delivery WHERE state = 'pending') + "
+                      "(SELECT count(*) FROM alert_event WHERE unplanned <> 0)",
+                      "") == 0 &&
+           view_count(w, "SELECT count(*) FROM alert_event WHERE open = 1 AND kind = 'breaker'",
+                      "") == open;
+}
+
+static void check_openings(struct sim *w)
+{
+    for (uint32_t q = 0; q < SIM_QUEUES && !w->broken; q++) {
         char name[40];
 
         name_of(w, q, name, sizeof(name));
@@ -75,4 +172,13 @@ void told_check(struct sim *w, bool last)
             broken(w, "the breaker of %s tripped %u to %u times, its alerts count %lld", name,
                    w->openings_sure[q], w->openings[q], (long long)n);
     }
+}
+
+void told_check(struct sim *w, bool last)
+{
+    check_deliveries(w);
+    if (last && !w->broken)
+        check_openings(w);
+    if (last && !w->broken)
+        check_all_told(w);
 }

@@ -265,8 +265,10 @@ static uint32_t read_rows(struct sim *w)
             continue;
         t->present = true;
         t->row = is;
-        if (first)
+        if (first) {
             check_new(w, t);
+            t->ran_us = sim_now(w).us - is.created_at; /* it waited to be committed */
+        }
         view_follow(w, t, &was, &is);
     }
     sqlite3_reset(s);

@@ -250,6 +250,18 @@ static void run_afterwards(struct sim *w)
     run_to_rest(w, bs_time_add(sim_now(w), BS_SEC(5)));
 }
 
+/* Receivers are well again: they hear of everything in the end. */
+static void run_until_told(struct sim *w)
+{
+    struct bs_time limit = bs_time_add(sim_now(w), BS_SEC(3600));
+
+    while (!w->broken && !told_all(w)) {
+        run_to_rest(w, bs_time_add(sim_now(w), BS_SEC(5)));
+        if (sim_now(w).us > limit.us)
+            broken(w, "some alerts are never told");
+    }
+}
+
 static void run_phases(struct sim *w)
 {
     while (!w->broken && !fault_phase_over(w) && w->steps++ < STEPS_MAX) {
@@ -261,6 +273,7 @@ static void run_phases(struct sim *w)
     begin_quiet(w);
     run_to_rest(w, BS_TIME_NONE);
     run_afterwards(w);
+    run_until_told(w);
 }
 
 static void explain_unrest(struct sim *w)
@@ -284,6 +297,7 @@ static bool start_world(struct sim *w)
     bs_clock_manual_init(&w->clock, w->begun);
     w->xs = (struct exchange *)calloc(SIM_EXCHANGES, sizeof(*w->xs));
     w->tales = (struct tale *)calloc(SIM_TALES, sizeof(*w->tales));
+    w->notes = (struct note *)calloc(SIM_NOTES, sizeof(*w->notes));
     w->intents = (struct intent *)calloc(SIM_INTENTS, sizeof(*w->intents));
     w->acts = (struct act *)calloc(SIM_ACTS, sizeof(*w->acts));
     sim_choose(w, w->opt.tasks);
@@ -291,7 +305,7 @@ static bool start_world(struct sim *w)
     w->next_fault = bs_time_add(w->begun, w->opt.fault_every);
     w->next_submit = w->begun;
     w->p.down_until = w->begun;
-    return w->xs && w->tales && w->intents && w->acts && make_dir(w);
+    return w->xs && w->tales && w->notes && w->intents && w->acts && make_dir(w);
 }
 
 bool sim_run(struct sim *w)
@@ -318,6 +332,7 @@ bool sim_run(struct sim *w)
     say(w, "end");
     free(w->xs);
     free(w->tales);
+    free(w->notes);
     free(w->intents);
     free(w->acts);
     return !w->broken;
