@@ -47,8 +47,9 @@
     X(LOOK_500)                                                                                    \
     X(LOOK_HANG)                                                                                   \
     X(LOOK_REFUSED)                                                                                \
-    X(LOOK_ODD) X(HOOK_OK) X(HOOK_500) X(HOOK_422) X(HOOK_HANG) X(HOOK_REFUSED) X(HOOK_RESET)      \
-        X(PING_OK) X(PING_FAILED)
+    X(LOOK_ODD)                                                                                    \
+    X(HOOK_OK)                                                                                     \
+    X(HOOK_500) X(HOOK_422) X(HOOK_HANG) X(HOOK_REFUSED) X(HOOK_RESET) X(PING_OK) X(PING_FAILED)
 #define SIM_PLAN_ENUM(name) PLAN_##name,
 enum sim_plan { SIM_PLAN_LIST(SIM_PLAN_ENUM) PLAN_COUNT };
 
