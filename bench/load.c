@@ -1,7 +1,13 @@
 /* Load generator: submits tasks over keep-alive connections from one thread and prints one line of
  * JSON: tasks a second, latency percentiles, how many replies were not 201 or 200.
  *
- * load PORT TOKEN CONNECTIONS TASKS ordered|random BATCH [QUEUE [DELAY]] */
+ * load PORT TOKEN CONNECTIONS TASKS ordered|random BATCH [QUEUE [DELAY [NAME=VALUE...]]]
+ *   first=N    the number of the first task, so that a store can be loaded more than once
+ *   order=TEXT the order number of all tasks, so that at most one runs at a time
+ *   rate=N     N tasks a second instead of as fast as replies come; a latency then begins when the
+ *              request was due, so that waiting for a free connection counts
+ *   seconds=N  ends after N seconds (or TASKS)
+ *   every=N    prints a line like the last one for each N seconds */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,11 +32,15 @@ struct connection {
 };
 
 struct load {
-    const char *token, *queue, *delay;
-    uint64_t sent, answered, refused, total, seed;
+    const char *token, *queue, *delay, *order;
+    uint64_t first, sent, answered, refused, total, seed;
     int random, batch, port;
+    double rate, seconds, every, began, told_at;
     double *latencies;
-    size_t latencies_n;
+    size_t latencies_n, told_n;
+    uint64_t told_answered;
+    struct connection **idle;
+    int idle_n;
     char payload[PAYLOAD + 1];
 };
 
@@ -52,18 +62,19 @@ static uint64_t next_random(struct load *l)
 
 static int write_task(struct load *l, char *out, size_t room)
 {
-    char id[40];
-    uint64_t n = l->sent++;
+    char id[40], order[40];
+    uint64_t n = l->first + l->sent++;
 
     if (l->random)
         snprintf(id, sizeof(id), "%016llx%016llx", (unsigned long long)next_random(l),
                  (unsigned long long)next_random(l));
     else
         snprintf(id, sizeof(id), "PAY20261130%021llu", (unsigned long long)n);
+    snprintf(order, sizeof(order), "O20261130%012llu", (unsigned long long)n);
     return snprintf(out, room,
                     "{\"request_id\":\"%s\",\"biz_type\":\"%s\",\"biz_id\":\"B20261130%012llu\","
-                    "\"order_no\":\"O20261130%012llu\",\"delay\":\"%s\",\"payload\":%s}",
-                    id, l->queue, (unsigned long long)n, (unsigned long long)n, l->delay,
+                    "\"order_no\":\"%s\",\"delay\":\"%s\",\"payload\":%s}",
+                    id, l->queue, (unsigned long long)n, l->order ? l->order : order, l->delay,
                     l->payload);
 }
 
@@ -158,42 +169,116 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static int run(struct load *l, struct connection *all, int n, int ep)
+/* What came since the latency number `from`, in `took` seconds. */
+static void tell(struct load *l, size_t from, uint64_t answered, double took)
 {
-    int open = n;
-    struct epoll_event events[256];
+    double *part = l->latencies + from;
+    size_t n = l->latencies_n - from;
 
-    for (int i = 0; i < n; i++) {
-        prepare(l, &all[i]);
-        if (push(&all[i]) != 0)
+    qsort(part, n, sizeof(double), by_value);
+    printf("{\"tasks\": %llu, \"refused\": %llu, \"seconds\": %.3f, \"per_second\": %.0f, "
+           "\"p50_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f}\n",
+           (unsigned long long)answered, (unsigned long long)l->refused, took,
+           (double)answered / took, n ? 1e3 * part[n / 2] : 0,
+           n ? 1e3 * part[(size_t)((double)n * 0.99)] : 0, n ? 1e3 * part[n - 1] : 0);
+    fflush(stdout);
+}
+
+static void tell_each(struct load *l, double now)
+{
+    if (l->every <= 0 || now - l->told_at < l->every)
+        return;
+    tell(l, l->told_n, l->answered - l->told_answered, now - l->told_at);
+    l->told_at = now;
+    l->told_n = l->latencies_n;
+    l->told_answered = l->answered;
+}
+
+/* Sends what is due on connections that are free. */
+static int send_due(struct load *l, double now)
+{
+    while (l->idle_n > 0 && l->sent < l->total) {
+        double due = l->rate > 0 ? l->began + (double)l->sent / l->rate : now;
+
+        if (due > now)
+            return 0;
+        struct connection *c = l->idle[--l->idle_n];
+        prepare(l, c);
+        c->began = l->rate > 0 ? due : c->began;
+        if (push(c) != 0)
             return -1;
     }
-    while (open > 0) {
-        int got = epoll_wait(ep, events, 256, 15000);
+    return 0;
+}
 
-        if (got <= 0)
+static int on_ready(struct load *l, struct connection *c)
+{
+    int whole = pull(c);
+
+    if (whole < 0)
+        return -1;
+    if (!whole)
+        return c->out_sent < c->out_len ? push(c) : 0;
+    count_reply(l, c);
+    l->idle[l->idle_n++] = c;
+    return 0;
+}
+
+static int run(struct load *l, int n, int ep)
+{
+    struct epoll_event events[256];
+    double now = now_s(), last = now;
+
+    while (l->sent < l->total || l->idle_n < n) {
+        if (send_due(l, now) != 0)
             return -1;
-        for (int i = 0; i < got; i++) {
-            struct connection *c = events[i].data.ptr;
-            int whole = pull(c);
+        int got = epoll_wait(ep, events, 256, l->rate > 0 ? 1 : 1000);
+        if (got < 0)
+            return -1;
+        for (int i = 0; i < got; i++)
+            if (on_ready(l, events[i].data.ptr) != 0)
+                return -1;
+        now = now_s();
+        last = got > 0 || l->idle_n == n ? now : last;
+        if (now - last > 15)
+            return -1;
+        if (l->seconds > 0 && now - l->began >= l->seconds)
+            l->total = l->sent;
+        tell_each(l, now);
+    }
+    return 0;
+}
 
-            if (whole < 0)
-                return -1;
-            if (!whole) {
-                if (c->out_sent < c->out_len && push(c) != 0)
-                    return -1;
-                continue;
-            }
-            count_reply(l, c);
-            if (l->sent >= l->total) {
-                open--;
-                epoll_ctl(ep, EPOLL_CTL_DEL, c->fd, NULL);
-                continue;
-            }
-            prepare(l, c);
-            if (push(c) != 0)
-                return -1;
+static int set_option(struct load *l, const char *option)
+{
+    const char *value = strchr(option, '=') ? strchr(option, '=') + 1 : "";
+
+    if (strncmp(option, "first=", 6) == 0)
+        l->first = strtoull(value, NULL, 10);
+    else if (strncmp(option, "order=", 6) == 0)
+        l->order = value;
+    else if (strncmp(option, "rate=", 5) == 0)
+        l->rate = atof(value);
+    else if (strncmp(option, "seconds=", 8) == 0)
+        l->seconds = atof(value);
+    else if (strncmp(option, "every=", 6) == 0)
+        l->every = atof(value);
+    else
+        return fprintf(stderr, "load: unknown option %s\n", option);
+    return 0;
+}
+
+static int connect_all(struct load *l, int n, int ep)
+{
+    struct connection *all = calloc((size_t)n, sizeof(*all));
+
+    l->idle = calloc((size_t)n, sizeof(struct connection *));
+    for (int i = 0; i < n; i++) {
+        if (connect_one(l, &all[i], ep) != 0) {
+            perror("load: connect");
+            return -1;
         }
+        l->idle[l->idle_n++] = &all[i];
     }
     return 0;
 }
@@ -201,8 +286,8 @@ static int run(struct load *l, struct connection *all, int n, int ep)
 int main(int argc, char **argv)
 {
     if (argc < 7) {
-        fprintf(stderr,
-                "usage: load PORT TOKEN CONNECTIONS TASKS ordered|random BATCH [QUEUE [DELAY]]\n");
+        fprintf(stderr, "usage: load PORT TOKEN CONNECTIONS TASKS ordered|random BATCH "
+                        "[QUEUE [DELAY [NAME=VALUE...]]]\n");
         return 2;
     }
     struct load l = { .port = atoi(argv[1]),
@@ -214,28 +299,19 @@ int main(int argc, char **argv)
                       .delay = argc > 8 ? argv[8] : "1h",
                       .seed = 0x9e3779b97f4a7c15u ^ (uint64_t)getpid() };
     int n = atoi(argv[3]);
-    struct connection *all = calloc((size_t)n, sizeof(*all));
-    int ep = epoll_create1(0);
 
+    for (int i = 9; i < argc; i++)
+        if (set_option(&l, argv[i]) != 0)
+            return 2;
     memset(l.payload, 'x', PAYLOAD);
     memcpy(l.payload, "{\"raw\":\"", 8);
     memcpy(l.payload + PAYLOAD - 2, "\"}", 2);
     l.latencies = malloc(sizeof(double) * (l.total + (uint64_t)n));
-    for (int i = 0; i < n; i++) {
-        if (connect_one(&l, &all[i], ep) != 0) {
-            perror("load: connect");
-            return 1;
-        }
-    }
-    double began = now_s();
-    int rc = run(&l, all, n, ep);
-    double took = now_s() - began;
-    qsort(l.latencies, l.latencies_n, sizeof(double), by_value);
-    printf("{\"tasks\": %llu, \"refused\": %llu, \"seconds\": %.3f, \"per_second\": %.0f, "
-           "\"p50_ms\": %.3f, \"p99_ms\": %.3f, \"max_ms\": %.3f}\n",
-           (unsigned long long)l.answered, (unsigned long long)l.refused, took,
-           (double)l.answered / took, 1e3 * l.latencies[l.latencies_n / 2],
-           1e3 * l.latencies[(size_t)((double)l.latencies_n * 0.99)],
-           1e3 * l.latencies[l.latencies_n - 1]);
+    int ep = epoll_create1(0);
+    if (connect_all(&l, n, ep) != 0)
+        return 1;
+    l.began = l.told_at = now_s();
+    int rc = run(&l, n, ep);
+    tell(&l, 0, l.answered, now_s() - l.began);
     return rc != 0 || l.answered != l.total;
 }
