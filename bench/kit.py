@@ -154,15 +154,22 @@ class Server:
     def wait_done(self, n, queue="PAY_CALLBACK", seconds=1800):
         wait_until(lambda: self.done(queue) >= n, seconds, lambda: f"the drain stands: {self.counts(queue)} {self.log_end()}", 0.02)
 
-    def drain(self, tasks, queue="PAY_CALLBACK", **options):
-        """Fills the paused queue with `tasks` due tasks and gives how many a second it then settles."""
-        before = self.done(queue)
+    def fill(self, tasks, queue="PAY_CALLBACK", **options):
+        """`tasks` due tasks in the queue, which is left paused."""
         self.switch(queue, False)
         self.load(4, tasks, "ordered", 1000, queue, "0s", **options)
+
+    def settle(self, tasks, queue="PAY_CALLBACK"):
+        """Lets the queue go and gives how many a second of its `tasks` tasks it settles."""
+        before = self.done(queue)
         self.switch(queue, True)
         began = time.monotonic()
         self.wait_done(before + tasks, queue)
         return tasks / (time.monotonic() - began)
+
+    def drain(self, tasks, queue="PAY_CALLBACK", **options):
+        self.fill(tasks, queue, **options)
+        return self.settle(tasks, queue)
 
     def memory_mib(self, field="VmRSS"):
         with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as f:

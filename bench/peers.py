@@ -69,8 +69,11 @@ def node(*args):
     return run.stdout
 
 
-def add_jobs(db, n, more=""):
-    db.sql(f"SELECT count(*) FROM (SELECT graphile_worker.add_job('deliver', '{PAYLOAD}'::json{more}) FROM generate_series(1, {n})) j")
+def add_jobs(db, n, queue="NULL", run_at="NULL"):
+    """Through its own function for many, 5,000 at a time."""
+    spec = f"ROW('deliver', '{PAYLOAD}', {queue}, {run_at}, NULL, NULL, NULL, NULL)::graphile_worker.job_spec"
+    for first in range(0, n, 5000):
+        db.sql(f"SELECT count(*) FROM graphile_worker.add_jobs((SELECT array_agg({spec}) FROM generate_series(1, {min(5000, n - first)})))")
 
 
 def drain_peer(bench, db, mode, tasks):
@@ -84,8 +87,8 @@ def drain_peer(bench, db, mode, tasks):
 
 def fill_peer(bench, db):
     """Jobs that are not yet due, and jobs of a queue that is busy. It keeps no finished ones."""
-    add_jobs(db, bench.tasks, ", run_at := now() + interval '300 days'")
-    add_jobs(db, bench.tasks // 10, ", queue_name := 'busy'")
+    add_jobs(db, bench.tasks, run_at="now() + interval '300 days'")
+    add_jobs(db, bench.tasks // 10, queue="'busy'")
     db.sql("UPDATE graphile_worker._private_job_queues SET locked_at = now(), locked_by = 'bench'")
     db.sql("VACUUM ANALYZE")
 
@@ -96,7 +99,7 @@ def graphile(bench):
     if why:
         print(f"graphile-worker is left out: {why}", flush=True)
         return
-    tasks = bench.count(100_000)
+    tasks = {"plain": bench.count(20_000), "batched": bench.count(100_000)}
     bench.space(bench.tasks, "PostgreSQL")
     with Postgres(bench) as db:
         version = db.sql("SHOW server_version").split()[0]
@@ -107,11 +110,11 @@ def graphile(bench):
             ours, bare, peer = [], [], {"plain": [], "batched": []}
             for _ in range(bench.runs):
                 for mode, rates in peer.items():
-                    rates.append(drain_peer(bench, db, mode, tasks))
+                    rates.append(drain_peer(bench, db, mode, tasks[mode]))
                 with Sink(bench) as sink, Server(bench, sink.port) as server:
-                    ours.append(server.drain(tasks))
+                    ours.append(server.drain(tasks["batched"]))
                 bare.append(bare_curl(bench))
-            bench.report(f"graphile-worker, drain {tasks:,}{where}", f"{middle(peer['plain']):,.0f}/s; batched {middle(peer['batched']):,.0f}/s", "",
+            bench.report(f"graphile-worker, drain{where}", f"{middle(peer['plain']):,.0f}/s; batched {middle(peer['batched']):,.0f}/s", "",
                          f"Backstop, empty store: {middle(ours):,.0f}/s; bare curl loop: {middle(bare):,.0f}/s; PostgreSQL {version}")
 
 

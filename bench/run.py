@@ -34,6 +34,12 @@ def machine(folder):
     return f"{os.cpu_count()} × {cpu}, load {os.getloadavg()[0]:.1f}, fdatasync of a page {1e3 * sorted(took)[100]:.2f} ms in {folder}"
 
 
+def table(rows):
+    """The same as Markdown."""
+    lines = [("work", "figure", "aim", "beside, in the same run"), ("---",) * 4, *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
 def arguments():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                                    epilog="\n".join(f"  {w.__name__:<11} {w.__doc__}" for w in WORKS))
@@ -59,6 +65,7 @@ def main():
                 began = time.monotonic()
                 work(bench)
                 print(f"… {work.__name__} took {time.monotonic() - began:.0f} s", flush=True)
+        print(table(bench.rows))
     finally:
         shutil.rmtree(bench.folder, ignore_errors=True)
     return 0
