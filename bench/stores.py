@@ -39,7 +39,7 @@ def build(bench, name, shape="ordered", finished=0, later=0, held=0):
     if name in bench.stores:
         return bench.stores[name]
     total, folder, began = finished + later + held, f"{bench.folder}/{name}", time.monotonic()
-    bench.space(3 * total, f"a store of {total:,} tasks and its copies")
+    bench.space(2 * total, f"a store of {total:,} tasks and its copies")
     print(f"… a store of {finished:,} finished, {later:,} not yet due, {held:,} blocked tasks, request ids {shape}", flush=True)
     os.mkdir(folder)
     with Sink(bench) as sink, Server(bench, sink.port, folder=folder) as server:

@@ -87,6 +87,7 @@ def thirds(samples, key):
 def mixed(bench):
     """5,000 tasks a second in over 64 connections, all delivered at once, for --minutes, on 1,000,000 tasks: does anything grow?"""
     samples, every = [], 10 if bench.minutes >= 2 else 2
+    bench.space(2 * bench.tasks + int(300_000 * bench.minutes), "the store and what comes")
     with Sink(bench) as sink, Server(bench, sink.port, store=million(bench, "ordered")) as server:
         settled = server.done()
         load = Load(server, 64, 10_000 * int(60 * bench.minutes), delay="0s", rate=5000, seconds=60 * bench.minutes, every=every, first=800_000_000)
