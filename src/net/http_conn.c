@@ -87,7 +87,6 @@ void bs_http_conn_notify(void *cls, struct MHD_Connection *mhd, void **socket_co
     *socket_context = NULL;
 }
 
-/* The request line is complete. On a kept-alive connection the headers' limit begins here. */
 /* The library stands still where its memory for parameters ends, until the time limit: so many are
  * made one, in its own buffer, before it takes them apart. False: they were too many. */
 static bool join_parameters(char *uri)
@@ -103,6 +102,7 @@ static bool join_parameters(char *uri)
     return false;
 }
 
+/* The request line is complete. On a kept-alive connection the headers' limit begins here. */
 void *bs_http_conn_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
     struct bs_http_server *s = cls;

@@ -117,6 +117,7 @@ struct framing {
     uint32_t lengths, encodings;
     uint32_t seen; /* bits of once[] */
     bool twice;
+    bool odd; /* a header that another reader of the request may take for another one */
 };
 
 /* Which of two is meant nobody can say; a proxy may have looked at the other one. */
@@ -133,22 +134,50 @@ static void note_once(struct framing *f, struct bs_str key)
     }
 }
 
+static bool is_token(struct bs_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        bool usual = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+
+        if (!usual && (c <= ' ' || c > '~' || strchr("\"(),/:;<=>?@[\\]{}", c)))
+            return false;
+    }
+    return s.n > 0;
+}
+
+static bool is_longer_than(struct bs_str key, struct bs_str name)
+{
+    return key.n > name.n && bs_str_eq_nocase((struct bs_str){ key.p, name.n }, name);
+}
+
+/* The library takes "Content-Length :" for a header of its own, glues a folded line to the name
+ * before it ("Content-Length3"), and lets a lone CR stand in a value. */
+static bool is_odd(struct bs_str key, struct bs_str value)
+{
+    return !is_token(key) || memchr(value.p, '\r', value.n) ||
+           is_longer_than(key, BS_STR("Content-Length")) ||
+           is_longer_than(key, BS_STR("Transfer-Encoding"));
+}
+
 static enum MHD_Result read_framing(void *cls, enum MHD_ValueKind kind, const char *name,
                                     size_t name_n, const char *value, size_t value_n)
 {
     struct framing *f = cls;
     struct bs_str key = { name, name_n };
+    struct bs_str text = { value ? value : "", value_n };
     int64_t n = 0;
 
     (void)kind;
     if (bs_str_eq_nocase(key, BS_STR("Content-Length"))) {
-        bool counted = bs_i64_parse(bs_str_trim((struct bs_str){ value, value_n }), &n) && n >= 0;
+        bool counted = bs_i64_parse(bs_str_trim(text), &n) && n >= 0;
 
         f->length = counted ? (size_t)n : SIZE_MAX;
         f->lengths++;
     } else if (bs_str_eq_nocase(key, BS_STR("Transfer-Encoding"))) {
         f->encodings++;
     }
+    f->odd |= is_odd(key, text);
     note_once(f, key);
     return MHD_YES;
 }
@@ -156,7 +185,7 @@ static enum MHD_Result read_framing(void *cls, enum MHD_ValueKind kind, const ch
 /* Two opinions about where a request ends would let one request hide in another behind a proxy. */
 static bool framing_is_clear(const struct framing *f)
 {
-    return f->lengths + f->encodings <= 1 && !f->twice;
+    return f->lengths + f->encodings <= 1 && !f->twice && !f->odd;
 }
 
 void bs_http_drop_body(struct request *r)

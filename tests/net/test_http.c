@@ -139,6 +139,14 @@ static void two_opinions_about_the_end_of_a_request_are_refused(void **state)
         "Content-Length: 3\r\nContent-Length: 3\r\n",
         "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
         "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n",
+        "Content-Length : 3\r\n",
+        "Content-Length\t: 3\r\n",
+        "Transfer-Encoding : chunked\r\nContent-Length: 0\r\n",
+        "X: y\r\n Content-Length: 3\r\n",
+        "Content-Length:\r\n 3\r\n",
+        "X: y\rContent-Length: 3\r\n",
+        "X: y\rContent-Length: 3\r\nContent-Length: 0\r\n",
+        "X(y): z\r\n",
     };
     static struct served s;
 
