@@ -484,7 +484,6 @@ void fake_stop(void)
     atomic_store(&fake.reads_wait, false);
     bs_api_free(fake.api);
     bs_arena_free(&fake.memory);
-    fake.api = NULL;
 }
 
 static void split_query(struct fake_request *q, struct bs_str rest)
