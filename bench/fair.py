@@ -65,9 +65,9 @@ def fair(bench):
             shared.append(rate)
             flooded.append(other)
             memory = max(memory, mib)
-        ratio = middle([s / o for s, o in zip(shared, own)])
+        ratio, share = middle([s / o for s, o in zip(shared, own)]), middle([s / (s + f) for s, f in zip(shared, flooded)])
         bench.report(f"a healthy queue beside three, {what}", f"{middle(shared):,.0f}/s, {ratio:.0%} of alone", aim,
-                     f"alone: {middle(own):,.0f}/s; the flood of {flood:,} meanwhile {middle(flooded):,.0f}/s; {memory:.0f} MiB")
+                     f"alone: {middle(own):,.0f}/s; the flood of {flood:,} meanwhile {middle(flooded):,.0f}/s, so {share:.0%} of both; {memory:.0f} MiB")
 
 
 WORKS = [fair]
