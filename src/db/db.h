@@ -8,8 +8,9 @@
 
 enum bs_val_type { BS_VAL_NULL = 0, BS_VAL_I64, BS_VAL_TEXT, BS_VAL_BYTES };
 
-/* Three column types and null. Slices given in live until run returns; slices got live until the
- * next call. */
+/* Three column types and null. Slices given in live until their statement is over (its last row, or
+ * the end of the transaction): they are bound without copies. Slices got live until the next call.
+ */
 struct bs_val {
     enum bs_val_type type;
     int64_t i;

@@ -196,11 +196,11 @@ void bs_log_event(enum bs_log_level level, const char *event, const struct bs_lo
                   size_t n)
 {
     BS_CLEANUP(bs_buf_free) struct bs_buf line = { .max = (size_t)4 * LINE_MAX_BYTES };
-    bool json = is_json();
     bool cut = false;
 
-    if ((int)level < atomic_load(&least_level))
+    if (!bs_log_wants(level))
         return;
+    bool json = is_json(); /* may ask the kernel: not for what is left out */
     add_head(&line, level, event, json);
     for (size_t i = 0; i < n; i++)
         cut = !add_field(&line, &fields[i], json) || cut;
