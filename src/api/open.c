@@ -3,7 +3,13 @@
 #include "api/metrics.h"
 #include "api/render.h"
 
-enum { TEXT_MAX_BYTES = 32 << 20, ALERT_PAGES_MAX = 5, ALERT_PAGE = 200, KINDS_MAX = 64 };
+enum {
+    TEXT_MAX_BYTES = 32 << 20,
+    ALERT_PAGES_MAX = 5,
+    ALERT_PAGE = 200,
+    KINDS_MAX = 64,
+    READS_MAX = 16
+};
 
 static const char metrics_type[] = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -168,8 +174,15 @@ static bs_rc read_metrics(struct bs_call *c, struct bs_store *s, struct bs_err *
     return BS_OK;
 }
 
+/* Nobody needs a token here, so only a few such reads may wait: the rest of the queue is for those
+ * who have one. */
 enum bs_next bs_route_metrics(struct bs_call *c)
 {
+    if (bs_readers_waiting_for_anybody(c->api->readers) >= READS_MAX) {
+        bs_call_problem(c, BS_PROBLEM_BUSY, "too much is being read; try again");
+        return BS_REPLY_NOW;
+    }
+    c->read.for_anybody = true;
     c->render = finish_metrics;
     bs_call_wait(c);
     bs_call_read(c, read_metrics);

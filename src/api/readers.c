@@ -24,7 +24,7 @@ struct bs_readers {
     struct bs_readers_options o;
     pthread_mutex_t mutex; /* of what follows, up to next_poll_us */
     struct bs_read *head, *tail;
-    uint32_t n;
+    uint32_t n, for_anybody_n;
     bool closed;
     int64_t next_poll_us; /* boot clock */
     int arrived;          /* eventfd, counts what is queued: each read wakes one reader; written and
@@ -83,6 +83,7 @@ static struct bs_read *pop(struct bs_readers *p)
         return NULL;
     p->head = read->next;
     p->n--;
+    p->for_anybody_n -= read->for_anybody;
     if (!p->head)
         p->tail = NULL;
     (void)!eventfd_read(p->arrived, &one);
@@ -187,10 +188,19 @@ bool bs_readers_send(struct bs_readers *p, struct bs_read *read)
             p->head = read;
         p->tail = read;
         p->n++;
+        p->for_anybody_n += read->for_anybody;
         (void)!eventfd_write(p->arrived, 1);
     }
     pthread_mutex_unlock(&p->mutex);
     return taken;
+}
+
+uint32_t bs_readers_waiting_for_anybody(struct bs_readers *p)
+{
+    pthread_mutex_lock(&p->mutex);
+    uint32_t n = p->for_anybody_n;
+    pthread_mutex_unlock(&p->mutex);
+    return n;
 }
 
 void bs_readers_free(struct bs_readers *p)

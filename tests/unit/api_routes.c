@@ -357,6 +357,32 @@ static void too_many_reads_are_503_and_none_is_lost(void **state)
     assert_in_range(served, 256, 258);
 }
 
+/* Metrics are read for everybody: who has no token must not fill the queue of those who have. */
+static void metrics_leave_room_for_other_reads(void **state)
+{
+    static struct fake_request *all[300];
+    uint32_t waiting = 0;
+
+    (void)state;
+    atomic_store(&fake.reads_wait, true);
+    for (size_t i = 0; i < BS_COUNT(all); i++) {
+        bool open = i < BS_COUNT(all) - 1;
+
+        all[i] = fake_request(BS_GET, open ? "/metrics" : "/v1/tasks/42",
+                              open ? NULL : "tok-viewer", BS_STR(""));
+        fake_begin(all[i]);
+        waiting += all[i]->waits;
+    }
+    assert_in_range(waiting, 17, 19); /* 16 and what the readers have taken, and the task's */
+    atomic_store(&fake.reads_wait, false);
+    for (size_t i = 0; i < BS_COUNT(all); i++) {
+        if (all[i]->waits)
+            fake_finish(all[i]);
+        assert_int_equal(all[i]->status, all[i]->waits ? 200 : 503);
+        fake_free(all[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +401,7 @@ int main(void)
         T(metrics_answer_also_without_the_store),
         T(a_read_that_fails_is_503_and_the_next_one_is_served),
         T(too_many_reads_are_503_and_none_is_lost),
+        T(metrics_leave_room_for_other_reads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
