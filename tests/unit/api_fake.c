@@ -121,12 +121,12 @@ static void run_work(struct bs_work *w, bs_rc rc)
     w->done(w, rc, rc == BS_OK ? NULL : &err);
 }
 
+/* What a test looks at afterwards, when the request is gone. */
 static void keep(struct bs_str *s)
 {
     *s = bs_arena_str(&fake.memory, *s);
 }
 
-/* What a test looks at afterwards, when the request is gone. */
 static void remember(const struct bs_op *op)
 {
     fake.last = *op;
