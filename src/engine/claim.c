@@ -236,9 +236,9 @@ static struct bs_time look_after(const struct bs_claim *c, struct bs_time now)
     const struct bs_op_claim *o = &c->op.claim;
     struct bs_time next = o->ret_more ? now : o->ret_next_due;
 
-    /* Due, but nothing that this claim could take: the one place for suspects is taken, or the rows
-     * are held up. Not a reason to ask without a pause. */
-    if (o->ret_more && o->ret_n == 0)
+    /* Due, but nothing that this claim could take or set aside: the one place for suspects is
+     * taken. Not a reason to ask without a pause. */
+    if (o->ret_more && o->ret_n == 0 && o->ret_set_aside == 0)
         next = bs_time_add(now, backoff_first);
     next = bs_time_min(next, c->feed->hinted);
     return bs_time_min(next, bs_time_add(now, safety_look));

@@ -215,6 +215,7 @@ bs_rc claim_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err)
 
     claim_forget(op);
     q->ret_more = false;
+    q->ret_set_aside = 0;
     q->ret_next_due = BS_NEVER;
     if (op->rerun)
         BS_TRY(claim_again(&c, err));
@@ -228,5 +229,6 @@ bs_rc claim_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err)
         BS_TRY(claim_suspects(&c, priority, err));
         BS_TRY(claim_range(&c, BS_SQL_CLAIM_SCAN, priority, &c.left, err));
     }
+    q->ret_set_aside = c.blocked;
     return BS_OK;
 }

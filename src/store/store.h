@@ -117,6 +117,7 @@ struct bs_op_claim {
     int64_t token_floor;         /* store time in µs */
     struct bs_leased *ret_tasks; /* in claim order; the caller's */
     uint32_t ret_n;
+    uint32_t ret_set_aside; /* whose business object is busy */
     bool ret_more; /* more is due now                                                          */
     struct bs_time
         ret_next_due; /* when !ret_more: the earliest due time of the queue, BS_NEVER without any */

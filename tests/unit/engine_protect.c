@@ -381,6 +381,23 @@ static void queues_whose_calls_hang_leave_places_for_the_others(void **state)
     world_free(w);
 }
 
+static void a_flood_of_tasks_of_one_busy_order_holds_up_the_others_for_no_time(void **state)
+{
+    struct world *w = world_new();
+    (void)state;
+
+    world_says(w,
+               (struct line){ .match = "PAY_CALLBACK-0", .status = 204, .after_us = 9 * second });
+    world_start(w);
+    bs_engine_pause(w->engine, S("PAY_CALLBACK"), true);
+    submit_to(w, "PAY_CALLBACK", 0, 3000, ",\"order_no\":\"A1\"");
+    (void)world_submit(w, "other", ",\"order_no\":\"A2\"");
+    bs_engine_pause(w->engine, S("PAY_CALLBACK"), false);
+    world_run(w, second / 10);
+    assert_int_equal(world_seen(w, "POST", "other"), 1);
+    world_free(w);
+}
+
 static void a_flood_of_urgent_tasks_does_not_starve_the_last_priority(void **state)
 {
     BS_CLEANUP(bs_arena_free) struct bs_arena a = { 0 };
@@ -443,6 +460,7 @@ int main(void)
         cmocka_unit_test(no_more_calls_start_in_any_second_than_the_rate_says),
         cmocka_unit_test(a_slow_rate_waits_with_few_leases),
         cmocka_unit_test(queues_whose_calls_hang_leave_places_for_the_others),
+        cmocka_unit_test(a_flood_of_tasks_of_one_busy_order_holds_up_the_others_for_no_time),
         cmocka_unit_test(a_flood_of_urgent_tasks_does_not_starve_the_last_priority),
         cmocka_unit_test(what_the_engine_tells_of_a_queue_is_what_is),
     };
