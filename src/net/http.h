@@ -78,9 +78,9 @@ BS_NODISCARD bs_rc bs_http_start(const struct bs_http_options *o, struct bs_http
                                  struct bs_err *err);
 /* The port that was bound (for port 0); 0 without a TCP listener. */
 uint16_t bs_http_port(const struct bs_http_server *s);
-/* Stops accepting, answers every waiting request (503), ends the thread, frees. Requests whose
- * bs_http_ready is still to come are waited for at most `grace`; call it after the workers that owe
- * it have been stopped. */
+/* Stops accepting; requests that wait have half the grace, at most 1 s, to be answered by whoever
+ * works for them, then they are answered 503; ends the thread, frees. Those whose bs_http_ready is
+ * still to come are waited for at most `grace`. */
 void bs_http_stop(struct bs_http_server *s, struct bs_span grace);
 struct bs_http_figures {
     uint64_t requests, refused, timeouts;

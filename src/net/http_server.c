@@ -12,7 +12,8 @@ enum {
     CONNECTIONS_MAX = 4096,
     BODIES_MAX = 512 << 20,
     CONNECTION_MEMORY = 16 << 10,
-    STOP_POLL_US = 5000
+    STOP_POLL_US = 5000,
+    PATIENCE_US = 1000000
 };
 
 static int epoll_fd_of(struct MHD_Daemon *d)
@@ -104,13 +105,22 @@ static bool owes_nothing(struct bs_http_server *s)
     return atomic_load(&s->phases[PHASE_REPLY]) == 0 && atomic_load(&s->refs) == 1;
 }
 
+/* What is nearly done gets its own answer: a 503 would leave its end unknown to the client. */
+static void let_finish(struct bs_http_server *s)
+{
+    int64_t until_us = s->now_us + BS_MIN((s->stop_until_us - s->now_us) / 2, (int64_t)PATIENCE_US);
+
+    while (atomic_load(&s->phases[PHASE_WAIT]) > 0 && s->now_us < until_us)
+        turn(s, BS_MIN(s->now_us + STOP_POLL_US, until_us));
+}
+
 /* A daemon that stops with a suspended connection aborts the process, so everybody is answered and
  * resumed first; then the replies get time to leave, and the workers to let go of their requests.
  */
 static void drain(struct bs_http_server *s)
 {
     stop_accepting(s);
-    bs_http_drain(s);
+    let_finish(s);
     answer_waiting(s);
     while (!owes_nothing(s) && s->now_us < s->stop_until_us)
         turn(s, BS_MIN(s->now_us + STOP_POLL_US, s->stop_until_us));

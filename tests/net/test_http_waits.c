@@ -185,6 +185,42 @@ static void a_client_that_leaves_while_it_waits_leaves_nothing_behind(void **sta
     assert_int_equal(s.timed_out, 1);
 }
 
+static void *ready_a_little_later(void *served)
+{
+    struct bs_http_request *r = NULL;
+
+    usleep(100000);
+    while ((r = waiting_take(served)))
+        bs_http_ready(r);
+    return NULL;
+}
+
+/* A commit that is under way when the server is told to stop is answered as what it is. */
+static void a_stop_lets_work_that_is_nearly_done_answer(void **state)
+{
+    static struct served s;
+    int fds[20];
+    pthread_t worker;
+
+    (void)state;
+    serve_start(&s, &(struct bs_http_options){ 0 });
+    for (size_t i = 0; i < BS_COUNT(fds); i++) {
+        fds[i] = client_open(&s);
+        client_send(fds[i], WAIT_REQUEST);
+    }
+    waiting_reach(&s, BS_COUNT(fds));
+    assert_int_equal(pthread_create(&worker, NULL, ready_a_little_later, &s), 0);
+    int64_t began_us = bs_boot_us();
+    bs_http_stop(s.server, BS_SEC(20));
+    assert_in_range(bs_boot_us() - began_us, 50000, 10000000);
+    for (size_t i = 0; i < BS_COUNT(fds); i++) {
+        assert_begins(client_reply(fds[i]), "HTTP/1.1 201 ");
+        assert_true(client_sees_close(fds[i]));
+        close(fds[i]);
+    }
+    pthread_join(worker, NULL);
+}
+
 static void a_stop_answers_everybody_who_waits(void **state)
 {
     static struct served s;
@@ -323,6 +359,7 @@ int main(void)
         cmocka_unit_test(a_client_that_does_not_read_its_reply_is_closed),
         cmocka_unit_test(a_time_out_answers_and_the_late_worker_does_no_harm),
         cmocka_unit_test(a_client_that_leaves_while_it_waits_leaves_nothing_behind),
+        cmocka_unit_test(a_stop_lets_work_that_is_nearly_done_answer),
         cmocka_unit_test(a_stop_answers_everybody_who_waits),
         cmocka_unit_test(each_request_has_one_answer_whoever_wins_the_race),
     };
