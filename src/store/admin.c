@@ -58,10 +58,9 @@ static bs_rc token_text(struct bs_arena *a, struct bs_str role, struct bs_str qu
 static bs_rc audit_token(struct bs_store *s, const struct bs_op *op, struct bs_str name,
                          struct audit_entry *e, struct bs_err *err)
 {
-    char object[160];
-
-    snprintf(object, sizeof(object), "token:%.*s", BS_STR_FMT(name));
-    e->object = bs_str_of(object);
+    e->object = bs_arena_fmt(&s->scratch, "token:%.*s", BS_STR_FMT(name));
+    if (!e->object.p)
+        return bs_fail(err, BS_E_NOMEM, "no memory for an audit row");
     BS_TRY(RUN(s, BS_SQL_META_BUMP, NULL, err, bs_text(BS_STR("tokens_version"))));
     return audit_write(s, op, e, err);
 }
