@@ -65,8 +65,8 @@ struct fake {
     uint32_t tokens_n;
     _Atomic int64_t tokens_version;
     uint32_t alerts_n, audit_n, log_n;
-    int64_t last_cursor;
-    enum bs_alert_which last_which;
+    _Atomic int64_t last_cursor; /* metrics are read by both readers at once */
+    _Atomic int last_which;
     uint32_t last_limit;
     /* the application */
     uint32_t pauses;
