@@ -119,6 +119,32 @@ static bs_rc exec(struct sqlite_db *d, const char *sql, struct bs_err *err)
     return code == SQLITE_OK ? BS_OK : fail(d, code, "SQLite", err);
 }
 
+/* A file system without shared memory keeps SQLite in another mode without a word: then nobody
+ * could read beside the writer. */
+static bs_rc write_ahead(struct sqlite_db *d, struct bs_err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int code = sqlite3_prepare_v2(d->conn, "PRAGMA journal_mode = WAL", -1, &st, NULL);
+    bool wal = false;
+
+    if (code == SQLITE_OK)
+        code = sqlite3_step(st);
+    if (code == SQLITE_ROW) {
+        const char *mode = (const char *)sqlite3_column_text(st, 0);
+
+        wal = mode && strcmp(mode, "wal") == 0;
+        code = SQLITE_OK;
+    }
+    sqlite3_finalize(st);
+    if (code != SQLITE_OK)
+        return fail(d, code, "journal_mode", err);
+    if (!wal)
+        return bs_fail(err, BS_E_UNAVAILABLE,
+                       "%.150s: this file system lets SQLite keep no write-ahead log",
+                       d->options.path);
+    return BS_OK;
+}
+
 static bs_rc setup(struct sqlite_db *d, struct bs_err *err)
 {
     const struct bs_sqlite_options *o = &d->options;
@@ -141,10 +167,11 @@ static bs_rc setup(struct sqlite_db *d, struct bs_err *err)
     }
     /* The maintenance thread moves the log into the file; 128 MiB of it stay allocated. */
     snprintf(sql, sizeof(sql),
-             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+             "PRAGMA synchronous = FULL;"
              "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 134217728;"
              "PRAGMA cache_size = -%lld; PRAGMA temp_store = MEMORY;",
              (long long)o->cache_kib);
+    BS_TRY(write_ahead(d, err));
     return exec(d, sql, err);
 }
 
