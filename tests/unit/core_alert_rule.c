@@ -198,8 +198,8 @@ static void without_limits_nothing_begins_and_everything_ends(void **state)
     for (size_t i = 0; i < BS_COUNT(kinds); i++) {
         const struct bs_alert_open open = { bs_str_of(kinds[i]), S("PAY") };
 
-        snprintf(wanted, sizeof(wanted), "-%s PAY: %s of PAY is no longer watched\n", kinds[i],
-                 kinds[i]);
+        snprintf(wanted, sizeof(wanted), "-%.*s PAY: %.*s of PAY is no longer watched\n",
+                 BS_STR_FMT(open.kind), BS_STR_FMT(open.kind));
         assert_string_equal(verdicts(&f, &none, &open, 1), wanted);
     }
 }
