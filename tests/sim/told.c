@@ -30,9 +30,10 @@ static void name_of(const struct sim *w, uint32_t queue, char *ret, size_t max)
 /* Since when the alert must agree: what an earlier life left open, the rules end. */
 static struct bs_time agrees_since(const struct sim *w, const struct gate *g)
 {
-    struct bs_time began = bs_time_add(w->p.started_at, w->alert_conf.check_every);
+    struct bs_time well = bs_time_max(w->p.started_at, w->well_since);
 
-    return g->changed.us ? g->changed : bs_time_add(began, BS_SEC(5));
+    return g->changed.us ? g->changed
+                         : bs_time_add(bs_time_add(well, w->alert_conf.check_every), BS_SEC(5));
 }
 
 static void look_at(struct sim *w, uint32_t queue)
@@ -52,7 +53,9 @@ static void look_at(struct sim *w, uint32_t queue)
     if (!open && alerts != 0)
         broken(w, "the breaker of %s is closed for %lld ms, and its alert is still open", name,
                (long long)(sim_now(w).us - agrees_since(w, g).us) / 1000);
-    if (open && g->changed.us > g->told.us) {
+    /* What an earlier life left open may go on as the alert of this one. */
+    if (open && g->changed.us > g->told.us &&
+        g->changed.us > w->p.started_at.us + w->alert_conf.check_every.us + CALM_US) {
         g->told = g->changed;
         w->openings_sure[queue]++;
         atomic_fetch_add(&w->hits->deeds[DEED_BREAKER_ALERT], 1);
