@@ -99,9 +99,23 @@ static void note_stop(struct bs_feed *f, struct bs_time now)
     t->stopped_told = now;
 }
 
+/* The one task that tries the endpoint may be the one whose age is asked for. */
+static bool told_for_probe(const struct bs_feed *f)
+{
+    return !bs_time_before(f->teller.stopped_told, f->gate.until);
+}
+
 bool bs_feed_must_tell(const struct bs_feed *f)
 {
-    return f->teller.stopped_since.us && !f->gate.probing && !f->paused;
+    return f->teller.stopped_since.us && !f->paused && !(f->gate.probing && told_for_probe(f));
+}
+
+static bool is_due(const struct bs_feed *f, struct bs_time now)
+{
+    bool probe = f->gate.probing && !f->paused && !bs_time_before(now, f->gate.until);
+
+    return can_run(f, now) || (probe && !told_for_probe(f)) ||
+           !bs_time_before(now, bs_time_add(f->teller.stopped_told, tell_every));
 }
 
 static struct bs_time tell_next(const struct bs_feed *f, struct bs_time now)
@@ -132,8 +146,7 @@ struct bs_time bs_feed_tell(struct bs_feed *f, struct bs_time now)
         raise_alert(f, now);
     else if (t->alert_open && !f->gate.probing)
         clear_alert(f, now);
-    else if (t->stopped_since.us &&
-             (can_run(f, now) || !bs_time_before(now, bs_time_add(t->stopped_told, tell_every))))
+    else if (t->stopped_since.us && is_due(f, now))
         tell_stop(f, now);
     return t->out ? BS_NEVER : tell_next(f, now);
 }
