@@ -154,6 +154,47 @@ static void a_host_that_refuses_ten_times_is_left_alone_and_the_rest_keeps_its_b
     world_free(w);
 }
 
+static void waiting_behind_a_breaker_makes_nobody_older_not_even_the_one_who_tries(void **state)
+{
+    struct world *w = world_new();
+    (void)state;
+
+    w->confs[0].policy.max_age = BS_SEC(3);
+    world_says(w, (struct line){ .match = "POST", .status = 404, .after_us = 20000 });
+    world_start(w);
+    submit_to(w, "PAY_CALLBACK", 0, 3, "");
+    world_run(w, second);
+    w->lines_n = 0;
+    world_says(w, (struct line){ .match = "POST", .status = 500, .after_us = 20000 });
+    world_run(w, 5500000); /* 5 s behind the breaker, less than 3 s that count */
+    assert_true(w->sights_n > 3);
+    assert_int_equal(count_of(w, "PAY_CALLBACK", BS_MANUAL), 0);
+    world_run(w, minute); /* then the last call at the end of its age */
+    assert_int_equal(count_of(w, "PAY_CALLBACK", BS_MANUAL), 3);
+    world_free(w);
+}
+
+/* What the committer does not take is told again, and nobody spins until then. */
+static void the_alert_of_a_breaker_gets_through_a_full_committer(void **state)
+{
+    struct world *w = world_new();
+    (void)state;
+
+    w->lane_cap = 1;
+    world_adds(w, "REFUND", "depot.test");
+    world_says(w, (struct line){ .match = "POST", .status = 404, .after_us = 20000 });
+    world_start(w);
+    submit_to(w, "PAY_CALLBACK", 0, 20, "");
+    submit_to(w, "REFUND", 0, 20, "");
+    world_run(w, 10 * second);
+    assert_int_equal(alerts_of(w, "breaker").open, 2);
+    w->lines_n = 0;
+    world_run(w, 2 * minute);
+    assert_int_equal(alerts_of(w, "breaker").n, 2);
+    assert_int_equal(alerts_of(w, "breaker").open, 0);
+    world_free(w);
+}
+
 static void calls_that_hang_or_fail_do_not_trip_the_breaker(void **state)
 {
     static const struct line lines[] = {
@@ -451,6 +492,8 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_missing_handler_costs_few_calls_no_budget_one_alert_and_one_recovery),
         cmocka_unit_test(a_host_that_refuses_ten_times_is_left_alone_and_the_rest_keeps_its_budget),
+        cmocka_unit_test(waiting_behind_a_breaker_makes_nobody_older_not_even_the_one_who_tries),
+        cmocka_unit_test(the_alert_of_a_breaker_gets_through_a_full_committer),
         cmocka_unit_test(calls_that_hang_or_fail_do_not_trip_the_breaker),
         cmocka_unit_test(the_look_up_has_a_breaker_of_its_own_and_nobody_is_called_blindly),
         cmocka_unit_test(another_address_in_the_configuration_is_another_endpoint),
