@@ -106,22 +106,33 @@ static void fill_op(struct bs_claim *c, uint32_t limit, struct bs_time now)
     c->work = (struct bs_work){ .rank = BS_RANK_CLAIM, .ops = c->ops, .n = 1, .done = claim_done };
 }
 
+/* Its gate, its rate and its calls let it claim; or a claim is out and comes back soon. */
+static bool could_claim(const struct bs_feed *f, struct bs_time now)
+{
+    if (!f->conf || f->paused)
+        return false;
+    if (f->claim.out)
+        return true;
+    struct bs_time pace = bs_pace_when(&f->pace, &f->conf->rate, bs_claim_slack);
+    return !bs_time_before(now, bs_time_max(f->gate.until, pace)) && bs_feed_room(f) > 0;
+}
+
 /* The one place for suspects goes to who was refused it first, so that a busy queue does not keep
- * it from the others. */
-static struct bs_feed *refused_first(struct bs_scheduler *s)
+ * it from the others; nor does one that waits for a breaker, a host or its rate. */
+static struct bs_feed *refused_first(struct bs_scheduler *s, struct bs_time now)
 {
     struct bs_feed *first = NULL;
 
     for (struct bs_feed *f = s->feeds; f; f = f->next)
-        if (f->refused && f->conf && !f->paused && (!first || f->refused < first->refused))
+        if (f->refused && (!first || f->refused < first->refused) && could_claim(f, now))
             first = f;
     return first;
 }
 
-static bool take_suspect_place(struct bs_feed *f)
+static bool take_suspect_place(struct bs_feed *f, struct bs_time now)
 {
     struct bs_scheduler *s = f->scheduler;
-    struct bs_feed *first = refused_first(s);
+    struct bs_feed *first = refused_first(s, now);
 
     if (!s->suspect && (!first || first == f)) {
         s->suspect = true;
@@ -135,7 +146,7 @@ static bool take_suspect_place(struct bs_feed *f)
 
 static void give_suspect_place_back(struct bs_claim *c, struct bs_time now)
 {
-    struct bs_feed *first = refused_first(c->scheduler);
+    struct bs_feed *first = refused_first(c->scheduler, now);
 
     if (!c->suspect)
         return;
@@ -178,7 +189,7 @@ void bs_claim_send(struct bs_feed *f, uint32_t room, struct bs_time now)
         back_off(f, now);
         return;
     }
-    c->suspect = take_suspect_place(f);
+    c->suspect = take_suspect_place(f, now);
     fill_op(c, limit, now);
     c->sent_at = now;
     c->out = true;
