@@ -1,6 +1,7 @@
 /* Even starts: each moves the next one on by its share of the span. */
 #include "core/rate.h"
 
+#include "base/plant.h"
 #include "base/text.h"
 
 static int64_t step_of(const struct bs_rate *r)
@@ -41,7 +42,7 @@ uint32_t bs_pace_room(const struct bs_pace *p, const struct bs_rate *r, struct b
 
 void bs_pace_take(struct bs_pace *p, const struct bs_rate *r, uint32_t n, struct bs_time now)
 {
-    if (r->calls == 0 || n == 0)
+    if (r->calls == 0 || n == 0 || BS_PLANT(RATE_IGNORED))
         return;
     p->next = bs_time_add(bs_time_max(p->next, now), BS_US(step_of(r) * (int64_t)n));
 }

@@ -182,7 +182,7 @@ void bs_line_began(struct bs_line *line, struct bs_time now)
     for (uint32_t i = 0; i < BS_ENDPOINT_COUNT; i++)
         if (line->hosts[i])
             line->hosts[i]->running++;
-    bs_pace_take(&line->pace, &line->conf->rate, BS_PLANT(RATE_IGNORED) ? 0 : 1, now);
+    bs_pace_take(&line->pace, &line->conf->rate, 1, now);
 }
 
 void bs_line_ended(struct bs_line *line)

@@ -36,6 +36,14 @@ static struct bs_time runs_from(const struct sim *w, uint32_t queue)
     return from;
 }
 
+/* Who is freed while the store takes no writes is free from then on, though nobody sees it yet. */
+static bool is_blocked(const struct sim *w, const struct row *r)
+{
+    bool held_up = w->failing || w->p.seats[ACTOR_COMMITTER].stalled.us > sim_now(w).us;
+
+    return r->blocked && !held_up;
+}
+
 void ages_pass(struct sim *w, struct bs_time to)
 {
     struct bs_time from[SIM_QUEUES];
@@ -47,7 +55,7 @@ void ages_pass(struct sim *w, struct bs_time to)
         uint32_t q = queue_of(w, &t->row);
         bool waits = t->row.state == BS_WAITING || t->row.state == BS_RETRY;
 
-        if (q >= SIM_QUEUES || (waits && t->row.blocked))
+        if (q >= SIM_QUEUES || (waits && is_blocked(w, &t->row)))
             continue;
         if (waits && from[q].us < to.us)
             t->ran_us += to.us - from[q].us;

@@ -11,6 +11,7 @@ enum {
     SLACK_US = 20000,       /* the steps of clocks and threads */
     OLD_FILE_US = 60000000, /* so long a job may carry what an earlier file said */
     EXCUSE_US = 8000000,
+    FEW_PLACES = 10,
     STEP_MOST_US = 3000000, /* between two starts of the slowest rate */
 };
 
@@ -271,7 +272,9 @@ bool gate_excuses(struct sim *w, uint32_t queue)
 {
     const struct gate *g = &w->p.gates[queue];
     int64_t since = sim_now(w).us - EXCUSE_US;
-    bool paced = w->confs[queue].rate.calls || w->confs_other[queue].rate.calls;
+    /* Slowly, one after the other: by its rate, or because there are few places for all. */
+    bool paced = w->confs[queue].rate.calls || w->confs_other[queue].rate.calls ||
+                 w->opt.calls_max < FEW_PLACES;
     struct bs_time last = g->starts_n ? g->starts[(g->starts_n - 1) % SIM_STARTS] : BS_TIME_NONE;
 
     if (gate_open(w, queue) || g->changed.us > since)

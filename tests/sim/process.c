@@ -18,6 +18,7 @@ static void on_health(void *ctx, bool healthy, const struct bs_err *err)
 
     say(w, "the store is %s%s%s", healthy ? "well" : "failing: ", healthy ? "" : "",
         healthy || !err ? "" : err->msg);
+    w->failing = !healthy;
     if (w->p.alerts)
         bs_alerts_store_health(w->p.alerts, healthy, err);
 }
@@ -196,6 +197,7 @@ bool process_start(struct sim *w)
     else
         atomic_store(&w->slot.now, w->gone ? &w->less : &w->all);
     w->reloaded_at = BS_TIME_NONE;
+    w->failing = false;
     if (!start_committer(w, paused)) {
         p->down_until = bs_time_add(sim_now(w), BS_SEC(1));
         return false;

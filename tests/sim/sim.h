@@ -275,6 +275,7 @@ struct sim {
     struct process p;
     struct bs_db *db; /* the injector around the real driver; owned by the store */
     struct bs_time full_until, shaky_until;
+    bool failing;              /* the committer says so */
     struct bs_time well_since; /* since when nothing outside has been wrong */
     uint32_t armed;            /* the n-th matching call from now fails; 0: none */
     bool armed_commit, armed_crash;
