@@ -8,7 +8,7 @@
 enum {
     SLACK_US = 1000000,
     LOST_US = 11000000, /* of a stop, with a process that dies before it was told */
-    UNSURE = 100,
+    UNSURE_US = 1000000000,
 };
 
 static uint32_t queue_of(const struct sim *w, const struct row *r)
@@ -64,16 +64,25 @@ void ages_pass(struct sim *w, struct bs_time to)
     }
 }
 
-void ages_restart(struct sim *w)
+static void lose(struct sim *w, int64_t us)
 {
     for (uint32_t i = 0; i < w->tales_n; i++)
-        w->tales[i].restarts++;
+        w->tales[i].lost_us += us;
+}
+
+/* What was not told yet, or what the store did not take. */
+void ages_end(struct sim *w)
+{
+    struct bs_time known = w->p.could_tell;
+
+    if (w->failing)
+        known = bs_time_min(known, w->failing_since);
+    lose(w, LOST_US + bs_time_diff(sim_now(w), known).us);
 }
 
 void ages_unsure(struct sim *w)
 {
-    for (uint32_t i = 0; i < w->tales_n; i++)
-        w->tales[i].restarts += UNSURE;
+    lose(w, UNSURE_US);
 }
 
 static struct bs_span shortest(const struct sim *w, uint32_t queue)
@@ -97,7 +106,7 @@ void ages_check(struct sim *w, const struct tale *t, const struct row *is, const
         return;
     }
     atomic_fetch_add(&w->hits->deeds[DEED_AGE_SPENT], 1);
-    int64_t sure = shortest(w, q).us - SLACK_US - (int64_t)t->restarts * LOST_US;
+    int64_t sure = shortest(w, q).us - SLACK_US - t->lost_us;
     if (t->ran_us < sure)
         broken(w, "%s went to a person for its age, but could run for %lld of %lld ms only",
                is->request_id, (long long)t->ran_us / 1000, (long long)shortest(w, q).us / 1000);

@@ -181,7 +181,7 @@ static void refresh(struct tale *t)
 {
     t->not_found = 0;
     t->ran_us = 0;
-    t->restarts = 0;
+    t->lost_us = 0;
 }
 
 /* Moves that alert, for counting the alerts; a waiting request's end hides whether it was a hold.

@@ -19,6 +19,7 @@ static void on_health(void *ctx, bool healthy, const struct bs_err *err)
     say(w, "the store is %s%s%s", healthy ? "well" : "failing: ", healthy ? "" : "",
         healthy || !err ? "" : err->msg);
     w->failing = !healthy;
+    w->failing_since = sim_now(w);
     if (w->p.alerts)
         bs_alerts_store_health(w->p.alerts, healthy, err);
 }
@@ -189,7 +190,7 @@ bool process_start(struct sim *w)
 
     *p = (struct process){ .incarnation = incarnation };
     (void)snprintf(p->node, sizeof(p->node), "node-%u", incarnation);
-    p->started_at = sim_now(w);
+    p->started_at = p->could_tell = sim_now(w);
     bs_ids_init(&p->ids, 1);
     w->gone = w->opt.vanish && !w->quiet && chance(w, 35);
     if (w->opt.reloads && !w->gone && chance(w, 30))
@@ -216,7 +217,6 @@ bool process_start(struct sim *w)
         fault_hit(w, FAULT_QUEUE_GONE);
     p->up = true;
     w->well_since = sim_now(w);
-    ages_restart(w);
     say(w, "process %u is up%s", incarnation, w->gone ? " without its last queue" : "");
     return true;
 }
@@ -226,6 +226,7 @@ void process_end(struct sim *w, const char *how)
     struct process *p = &w->p;
 
     say(w, "process %u: %s", p->incarnation, how);
+    ages_end(w);
     w->crashing = true;
     struct bs_engine_figures f;
     bs_engine_figures(p->engine, &f);
@@ -317,6 +318,8 @@ static void step_seat(struct sim *w, uint32_t i)
 {
     struct seat *s = &w->p.seats[i];
 
+    if (i == ACTOR_SCHEDULER && !w->p.draining)
+        w->p.could_tell = sim_now(w);
     bs_mailbox_disarm(s->actor->in);
     s->next = s->actor->step(s->actor, sim_now(w));
     s->asleep = bs_mailbox_arm(s->actor->in);

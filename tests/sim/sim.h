@@ -113,10 +113,10 @@ struct tale {
     struct row row;
     bool present;
     bool archived, purged;
-    uint32_t seen;     /* the look that found it among the live ones, last       */
-    int64_t ran_us;    /* how long it could have run since its budget was fresh  */
-    uint32_t restarts; /* of the process, since then                             */
-    bool acked;        /* somebody was told that it exists */
+    uint32_t seen;   /* the look that found it among the live ones, last       */
+    int64_t ran_us;  /* how long it could have run since its budget was fresh  */
+    int64_t lost_us; /* how much of its stops the store may not know of        */
+    bool acked;      /* somebody was told that it exists */
     int64_t acked_amount;
     uint32_t posts;            /* how many POSTs the shop saw          */
     uint32_t last_post;        /* index + 1 of the newest POST         */
@@ -216,6 +216,7 @@ struct process {
     uint32_t incarnation;
     char node[24];
     struct bs_time started_at, down_until;
+    struct bs_time could_tell; /* the scheduler's last step before a drain */
     bool draining;
     struct bs_time drain_until;
     struct bs_committer *committer;
@@ -275,7 +276,8 @@ struct sim {
     struct process p;
     struct bs_db *db; /* the injector around the real driver; owned by the store */
     struct bs_time full_until, shaky_until;
-    bool failing;              /* the committer says so */
+    bool failing; /* the committer says so */
+    struct bs_time failing_since;
     struct bs_time well_since; /* since when nothing outside has been wrong */
     uint32_t armed;            /* the n-th matching call from now fails; 0: none */
     bool armed_commit, armed_crash;
@@ -371,7 +373,7 @@ bool gate_open(const struct sim *w, uint32_t queue);
 /* The queue's calls wait for a good reason, or did until a moment ago. */
 bool gate_excuses(struct sim *w, uint32_t queue);
 void ages_pass(struct sim *w, struct bs_time to);
-void ages_restart(struct sim *w);
+void ages_end(struct sim *w);    /* of the process */
 void ages_unsure(struct sim *w); /* a stop of the process is not known to the store */
 void ages_check(struct sim *w, const struct tale *t, const struct row *is, const struct moved *m);
 
