@@ -36,9 +36,9 @@ p.request_snapshot, p.payload_is_json, p.extra_data
 INSERT INTO task (id, request_id, biz_type, merchant_no, biz_id, effect_key, serial_key, order_no,
     payment_no, channel, channel_trade_no, refund_no, source, parent_id, amount, currency,
     created_by, created_at, updated_at, task_status, priority, retry_count, max_retry_count,
-    last_error_code, last_error_msg, manual_code, next_execute_at, due_at)
+    last_error_code, last_error_msg, manual_code, next_execute_at, due_at, fresh_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?18, ?19,
-    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)
+    ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)
 
 -- name: payload_insert
 INSERT INTO task_payload (task_id, request_snapshot, payload_is_json, extra_data)

@@ -23,7 +23,7 @@ struct stats {
     uint32_t n;
 };
 
-enum { INSERT_ROWS = 16, INSERT_COLS = 27, PAYLOAD_COLS = 4 };
+enum { INSERT_ROWS = 16, INSERT_COLS = 28, PAYLOAD_COLS = 4 };
 
 /* ---- spans in which a queue could not run, as one transaction sees them ---- */
 

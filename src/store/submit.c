@@ -13,6 +13,12 @@ static struct bs_val currency_of(const struct bs_task *t)
     return t->money.currency[0] ? textz(t->money.currency) : bs_null();
 }
 
+/* What was asked for later could not run before. Not set: since it was made. */
+static struct bs_time age_begins(const struct bs_task *t)
+{
+    return bs_time_before(t->created_at, t->next_execute_at) ? t->next_execute_at : BS_TIME_NONE;
+}
+
 static void task_values(const struct bs_task *t, struct bs_val *v)
 {
     const struct bs_val row[INSERT_COLS] = {
@@ -43,6 +49,7 @@ static void task_values(const struct bs_task *t, struct bs_val *v)
         bs_text_or_null(t->manual_code),
         time_or_null(t->next_execute_at),
         time_or_null(t->due_at),
+        time_or_null(age_begins(t)),
     };
 
     memcpy(v, row, sizeof(row));

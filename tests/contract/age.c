@@ -56,6 +56,21 @@ static void an_unknown_outcome_after_max_age_stays_unknown(void **state)
     assert_str(get(w, id).manual_code, "OUTCOME_UNKNOWN");
 }
 
+static void the_time_before_it_was_asked_for_is_no_age(void **state)
+{
+    struct world *w = *state;
+    struct bs_task *t = sample(w, "r-1");
+
+    t->next_execute_at = t->due_at = (struct bs_time){ START_US + 60 * MINUTE_US };
+    int64_t id = put(w, t);
+    set_max_age(w, 10 * MINUTE_US);
+    advance(w, 65 * MINUTE_US);
+    assert_int_equal(fail_once(w, BS_OUT_FAILED), BS_RETRY);
+    advance(w, 5 * MINUTE_US);
+    assert_int_equal(fail_once(w, BS_OUT_FAILED), BS_MANUAL);
+    assert_str(get(w, id).manual_code, "MAX_AGE");
+}
+
 static void a_success_is_never_too_old(void **state)
 {
     struct world *w = *state;
@@ -311,6 +326,7 @@ int run_age_cases(void)
 {
     const struct CMUnitTest cases[] = {
         CASE(a_failure_after_max_age_asks_a_person),
+        CASE(the_time_before_it_was_asked_for_is_no_age),
         CASE(an_unknown_outcome_after_max_age_stays_unknown),
         CASE(a_success_is_never_too_old),
         CASE(the_last_try_is_made_when_the_age_ends),
