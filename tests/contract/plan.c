@@ -229,11 +229,72 @@ static void the_plans_stay_in_a_store_of_many_rows(void **state)
     world_drop(w);
 }
 
+/* How many steps of the database's machine a look for the first 100 due tasks of a queue takes. */
+static int steps_of_a_claim(struct world *w)
+{
+    const char *sql = bs_dialect_find("sqlite")->statements[BS_SQL_CLAIM_SCAN];
+    char path[128];
+    sqlite3 *db = NULL;
+    sqlite3_stmt *st = NULL;
+    int rows = 0;
+
+    snprintf(path, sizeof(path), "%s/store.db", w->dir);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    sqlite3_bind_text(st, 1, "Q1", 2, SQLITE_STATIC);
+    sqlite3_bind_int(st, 2, 0);
+    sqlite3_bind_int(st, 3, 100);
+    while (sqlite3_step(st) == SQLITE_ROW)
+        rows++;
+    int steps = sqlite3_stmt_status(st, SQLITE_STMTSTATUS_VM_STEP, 0);
+
+    assert_int_equal(rows, 100);
+    assert_int_equal(sqlite3_stmt_status(st, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0), 0);
+    assert_int_equal(sqlite3_stmt_status(st, SQLITE_STMTSTATUS_SORT, 0), 0);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+    return steps;
+}
+
+/* A snapshot that stays open, as a long report would hold it. */
+static sqlite3 *long_reader(struct world *w)
+{
+    char path[128];
+    sqlite3 *db = NULL;
+
+    snprintf(path, sizeof(path), "%s/store.db", w->dir);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    run_with(db, "BEGIN", 0);
+    assert_int_equal(sqlite3_exec(db, "SELECT count(*) FROM queue_stat", NULL, NULL, NULL),
+                     SQLITE_OK);
+    return db;
+}
+
+/* CASE 46 */
+static void a_claim_is_the_same_work_beside_many_finished_rows_and_a_long_reader(void **state)
+{
+    const char *full = getenv("BACKSTOP_FULL");
+    struct world *small = world_new(contract_factory), *large = world_new(contract_factory);
+    bool sqlite = strcmp(small->factory->name, "sqlite") == 0;
+
+    (void)state;
+    if (sqlite) {
+        fill_store(small, 6500);
+        sqlite3 *reader = long_reader(large);
+        fill_store(large, full && strcmp(full, "1") == 0 ? 500000 : 30000);
+        assert_int_equal(steps_of_a_claim(large), steps_of_a_claim(small));
+        sqlite3_close(reader);
+    }
+    world_drop(small);
+    world_drop(large);
+}
+
 int run_plan_cases(void)
 {
     const struct CMUnitTest cases[] = {
         CASE(the_hot_statements_use_their_indexes),
         cmocka_unit_test(the_plans_stay_in_a_store_of_many_rows),
+        cmocka_unit_test(a_claim_is_the_same_work_beside_many_finished_rows_and_a_long_reader),
     };
 
     return cmocka_run_group_tests_name("plan", cases, NULL, NULL);
