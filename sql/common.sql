@@ -272,11 +272,12 @@ WHERE ?8 = 0 OR NOT EXISTS (SELECT 1 FROM alert_event e
     WHERE e.kind = ?1 AND e.subject = ?2 AND e.last_op >= ?7)
 ON CONFLICT DO NOTHING
 
--- ?6: only when nothing came after it; an alert that a later operation began is another one.
+-- ?6: only when nothing came after it. ?8: it may have been done before, and then an alert that a
+-- later operation began is another one.
 -- name: alert_clear
 UPDATE alert_event SET open = 0, recovered_at = ?3, recovered_message = ?4,
     unplanned = unplanned | ?5
-WHERE kind = ?1 AND subject = ?2 AND open = 1 AND last_at <= ?6 AND last_op <= ?7
+WHERE kind = ?1 AND subject = ?2 AND open = 1 AND last_at <= ?6 AND (?8 = 0 OR last_op <= ?7)
 
 -- What could not be written while it lasted.
 -- name: alert_record
@@ -291,6 +292,19 @@ UPDATE alert_event SET unplanned = unplanned & ?2 WHERE id = ?1
 INSERT INTO alert_delivery (alert_id, phase, deliverer, state, attempts, next_at, code, message,
     created_at, sent_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING
+
+-- Who is not told that it began is not told that it is over.
+-- name: delivery_insert_recovered
+INSERT INTO alert_delivery (alert_id, phase, deliverer, state, attempts, next_at, created_at)
+SELECT r.alert_id, 2, r.deliverer, 'pending', 0, ?3, ?4 FROM alert_delivery r
+WHERE r.alert_id = ?1 AND r.phase = 1 AND r.deliverer = ?2 AND r.state <> 'given_up'
+ON CONFLICT DO NOTHING
+
+-- name: delivery_drop_recovered
+UPDATE alert_delivery SET state = 'given_up', code = ?3, message = ?4
+WHERE alert_id = ?1 AND phase = 2 AND deliverer = ?2 AND state = 'pending'
+    AND EXISTS (SELECT 1 FROM alert_delivery r WHERE r.alert_id = ?1 AND r.phase = 1
+        AND r.deliverer = ?2 AND r.state = 'given_up')
 
 -- name: delivery_told
 UPDATE alert_delivery SET state = ?4, attempts = ?5, next_at = ?6, code = ?7, message = ?8,
@@ -373,14 +387,14 @@ SELECT deliverer, phase, state, attempts, next_at, code, message, created_at, se
 FROM alert_delivery WHERE alert_id = ?1 ORDER BY deliverer, phase
 
 -- First tries that wait for their group come along; that an alert recovered is never told before
--- that it began.
+-- that it began. What is to wait until after ?4 was put off by a clock that was wrong: it is due.
 -- name: delivery_due
 SELECT {alert_columns}, d.phase, d.attempts, d.next_at, d.created_at
 FROM alert_delivery d JOIN alert_event e ON e.id = d.alert_id
-WHERE d.deliverer = ?1 AND d.state = 'pending' AND (d.attempts = 0 OR d.next_at <= ?2)
+WHERE d.deliverer = ?1 AND d.state = 'pending' AND (d.attempts = 0 OR d.next_at <= ?2 OR d.next_at > ?4)
     AND (d.phase = 1 OR NOT EXISTS (SELECT 1 FROM alert_delivery r
         WHERE r.alert_id = d.alert_id AND r.phase = 1 AND r.deliverer = d.deliverer
-            AND r.state = 'pending' AND r.attempts > 0 AND r.next_at > ?2))
+            AND r.state = 'pending' AND r.attempts > 0 AND r.next_at > ?2 AND r.next_at <= ?4))
 ORDER BY d.alert_id, d.phase LIMIT ?3
 
 -- name: delivery_waiting

@@ -119,6 +119,19 @@ void bs_alerts_readable(struct bs_alerts *a, bs_rc rc, const struct bs_err *err)
     a->unreadable = rc != BS_OK;
 }
 
+/* What a reload changed holds from now on, not from when the old intervals have run out. Snapshots
+ * live as long as the process. */
+static void note_reload(struct bs_alerts *a, struct bs_time now)
+{
+    const struct bs_alert_conf *before = a->conf;
+
+    a->conf = bs_alerts_conf(a);
+    if (!before || before == a->conf)
+        return;
+    a->judge_at = a->poll_at = now;
+    bs_ping_reloaded(a, before, now);
+}
+
 static void take_calls(struct bs_alerts *a, struct bs_time now)
 {
     struct bs_call *call;
@@ -153,6 +166,7 @@ static struct bs_time step(struct bs_actor *actor, struct bs_time now)
         a->started_at = now;
     if (bs_mailbox_take_lane(&a->in, 0, SIZE_MAX))
         answered(a, now);
+    note_reload(a, now);
     bs_hooks_sync(a);
     take_calls(a, now);
     bs_storm_step(a, now);
@@ -209,6 +223,11 @@ bs_rc bs_alerts_new(const struct bs_alerts_options *o, struct bs_alerts **ret, s
 struct bs_actor *bs_alerts_actor(struct bs_alerts *a)
 {
     return &a->actor;
+}
+
+void bs_alerts_reload(struct bs_alerts *a)
+{
+    bs_mailbox_wake(&a->in);
 }
 
 void bs_alerts_store_health(struct bs_alerts *a, bool healthy, const struct bs_err *err)

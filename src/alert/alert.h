@@ -38,6 +38,8 @@ struct bs_alerts;
 BS_NODISCARD bs_rc bs_alerts_new(const struct bs_alerts_options *o, struct bs_alerts **ret,
                                  struct bs_err *err);
 struct bs_actor *bs_alerts_actor(struct bs_alerts *a);
+/* The slot has another snapshot: looks at it at once rather than within a second. Any thread. */
+void bs_alerts_reload(struct bs_alerts *a);
 /* For the committer's on_health. Any thread. */
 void bs_alerts_store_health(struct bs_alerts *a, bool healthy, const struct bs_err *err);
 /* Prometheus text. Any thread. */

@@ -63,10 +63,16 @@ void bs_hooks_sync(struct bs_alerts *a)
 
 /* ---- sending ---- */
 
+/* What waits for longer than anything does was put off by a clock that was wrong. */
+static bool is_due(struct bs_time next_at, struct bs_time now)
+{
+    return !bs_time_before(now, next_at) || bs_time_diff(next_at, now).us > bs_time_high_trusted.us;
+}
+
 static bool some_is_due(const struct bs_delivery_due *due, uint32_t n, struct bs_time now)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (!bs_time_before(now, due[i].next_at))
+        if (is_due(due[i].next_at, now))
             return true;
     return false;
 }

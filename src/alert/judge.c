@@ -246,11 +246,17 @@ static bool judge_queue(struct bs_alerts *a, struct sight *s, struct bs_str name
 
 /* ---- events ---- */
 
+/* Quiet, or last counted by a clock that was wrong: what comes now is not of that alert. */
+static bool is_over(struct bs_alerts *a, const struct bs_alert_row *r, struct bs_time now)
+{
+    int64_t ago = bs_time_diff(now, r->last_at).us;
+
+    return ago >= bs_alerts_conf(a)->quiet.us || ago < -bs_time_high_trusted.us;
+}
+
 static bool end_quiet(struct bs_alerts *a, const struct bs_alert_row *r, struct bs_time now)
 {
-    struct bs_span quiet = bs_alerts_conf(a)->quiet;
-
-    if (bs_alert_is_condition(r->kind) || bs_time_diff(now, r->last_at).us < quiet.us)
+    if (bs_alert_is_condition(r->kind) || !is_over(a, r, now))
         return true;
     struct bs_op *op = bs_alerts_op(a, BS_OP_ALERT_CLEAR, now);
     if (!op)

@@ -103,6 +103,7 @@ struct bs_alerts {
     struct bs_mailbox in;
     uint64_t seed;
     struct bs_time started_at;
+    const struct bs_alert_conf *conf; /* of the step before; NULL: of none */
 
     struct bs_work work;
     struct bs_op ops[BS_ALERT_OPS_MAX], *list[BS_ALERT_OPS_MAX];
@@ -118,7 +119,8 @@ struct bs_alerts {
     struct bs_alert_feed *feeds;
     struct bs_alert_storm storm;
     struct bs_alert_post ping;
-    int ping_ok; /* -1: not yet known; as it was logged last */
+    bool ping_stale; /* the one that is out is for a url of before the last reload */
+    int ping_ok;     /* -1: not yet known; as it was logged last                   */
 
     pthread_mutex_t mutex; /* of the ones below */
     bool failing;
@@ -192,3 +194,6 @@ void bs_storm_recorded(struct bs_alerts *a);
 /* ---- ping.c: the sign of life */
 void bs_ping_step(struct bs_alerts *a, struct bs_time now);
 void bs_ping_ended(struct bs_alerts *a);
+/* The configuration is another than `before`: a ping that changed is due at once, and nothing is
+ * known about it. */
+void bs_ping_reloaded(struct bs_alerts *a, const struct bs_alert_conf *before, struct bs_time now);

@@ -52,6 +52,11 @@ void bs_ping_ended(struct bs_alerts *a)
     if (!a->ping.ended)
         return;
     a->ping.ended = false;
+    if (a->ping_stale) {
+        a->ping_stale = false;
+        a->ping_at = BS_TIME_NONE;
+        return;
+    }
     struct bs_alert_result r = bs_alert_post_result(&a->ping);
     int ok = r.state == BS_DELIVERY_SENT;
     if (!ok && a->ping_ok != 0)
@@ -60,4 +65,18 @@ void bs_ping_ended(struct bs_alerts *a)
         bs_log(BS_LOG_INFO, "alert.ping_well", BS_FZ("message", "the sign of life is taken again"));
     a->ping_ok = ok;
     atomic_store(&a->figures.ping_ok, ok);
+}
+
+void bs_ping_reloaded(struct bs_alerts *a, const struct bs_alert_conf *before, struct bs_time now)
+{
+    const struct bs_alert_conf *c = bs_alerts_conf(a);
+    bool moved = !bs_str_eq(c->ping_url, before->ping_url);
+
+    if (moved) {
+        a->ping_stale = a->ping.out;
+        a->ping_ok = -1;
+        atomic_store(&a->figures.ping_ok, -1);
+    }
+    if (moved || c->ping_every.us != before->ping_every.us)
+        a->ping_at = now;
 }

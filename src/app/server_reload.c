@@ -150,6 +150,8 @@ static void take_over(struct bs_server *s, struct bs_config *fresh)
     bs_log_setup(2, s->log_json ? 1 : fresh->log_form, fresh->log_level);
     atomic_store(&s->queues.now, &fresh->queues);
     bs_engine_reload(s->engine);
+    if (atomic_load(&s->watch))
+        bs_alerts_reload(atomic_load(&s->watch));
     bs_log(BS_LOG_INFO, "config.reloaded", BS_FN("queues", fresh->queues.n),
            BS_FZ("config", fresh->file ? fresh->file : "(defaults)"));
 }

@@ -88,7 +88,8 @@ bs_rc alert_clear_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err
     return RUN(s, BS_SQL_ALERT_CLEAR, NULL, err, bs_text(c->kind), bs_text(c->subject),
                bs_i64(op->now.us), bs_text_or_null(c->message),
                bs_i64(c->tell ? BS_ALERT_RECOVERED : 0),
-               bs_i64(c->unless_after.us ? c->unless_after.us : INT64_MAX), bs_i64(op->id));
+               bs_i64(c->unless_after.us ? c->unless_after.us : INT64_MAX), bs_i64(op->id),
+               bs_i64(op->rerun));
 }
 
 static bs_rc insert_delivery(struct bs_store *s, const struct bs_delivery *d, struct bs_err *err)
@@ -99,16 +100,15 @@ static bs_rc insert_delivery(struct bs_store *s, const struct bs_delivery *d, st
                bs_i64(d->created_at.us), time_or_null(d->sent_at));
 }
 
-static bs_rc plan_phase(struct bs_store *s, const struct bs_op *op, enum bs_alert_phase phase,
-                        struct bs_err *err)
+static bs_rc plan_raised(struct bs_store *s, const struct bs_op *op, struct bs_err *err)
 {
     const struct bs_op_alert_plan *p = &op->alert_plan;
 
-    if (!(p->phases & phase))
+    if (!(p->phases & BS_ALERT_RAISED))
         return BS_OK;
     for (uint32_t i = 0; i < p->deliverers_n; i++) {
         const struct bs_delivery d = { .alert_id = p->alert_id,
-                                       .phase = phase,
+                                       .phase = BS_ALERT_RAISED,
                                        .deliverer = p->deliverers[i],
                                        .next_at = p->due,
                                        .created_at = op->now };
@@ -117,12 +117,24 @@ static bs_rc plan_phase(struct bs_store *s, const struct bs_op *op, enum bs_aler
     return BS_OK;
 }
 
+static bs_rc plan_recovered(struct bs_store *s, const struct bs_op *op, struct bs_err *err)
+{
+    const struct bs_op_alert_plan *p = &op->alert_plan;
+
+    if (!(p->phases & BS_ALERT_RECOVERED))
+        return BS_OK;
+    for (uint32_t i = 0; i < p->deliverers_n; i++)
+        BS_TRY(RUN(s, BS_SQL_DELIVERY_INSERT_RECOVERED, NULL, err, bs_i64(p->alert_id),
+                   bs_text(p->deliverers[i]), bs_i64(p->due.us), bs_i64(op->now.us)));
+    return BS_OK;
+}
+
 bs_rc alert_plan_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err)
 {
     const struct bs_op_alert_plan *p = &op->alert_plan;
 
-    BS_TRY(plan_phase(s, op, BS_ALERT_RAISED, err));
-    BS_TRY(plan_phase(s, op, BS_ALERT_RECOVERED, err));
+    BS_TRY(plan_raised(s, op, err));
+    BS_TRY(plan_recovered(s, op, err));
     return RUN(s, BS_SQL_ALERT_PLANNED, NULL, err, bs_i64(p->alert_id),
                bs_i64(BS_ALERT_PHASES & ~p->phases));
 }
@@ -136,6 +148,10 @@ bs_rc alert_told_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err)
                    bs_text(d->deliverer), textz(bs_delivery_state_name(d->state)),
                    bs_i64(d->attempts), bs_i64(d->next_at.us), bs_text_or_null(d->code),
                    bs_text_or_null(d->message), time_or_null(d->sent_at)));
+        if (d->phase == BS_ALERT_RAISED && d->state == BS_DELIVERY_GIVEN_UP)
+            BS_TRY(RUN(s, BS_SQL_DELIVERY_DROP_RECOVERED, NULL, err, bs_i64(d->alert_id),
+                       bs_text(d->deliverer), bs_text_or_null(d->code),
+                       bs_text_or_null(d->message)));
     }
     return BS_OK;
 }

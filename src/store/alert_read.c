@@ -115,10 +115,11 @@ bs_rc bs_store_deliveries_due(struct bs_store *s, struct bs_str deliverer, struc
 {
     BS_CLEANUP(end_reading) struct reading r = { .s = s };
     struct growing g = { .a = a, .size = sizeof(struct bs_delivery_due) };
-    const struct bs_val args[] = { bs_text(deliverer), bs_i64(now.us), bs_i64(limit) };
+    const struct bs_val args[] = { bs_text(deliverer), bs_i64(now.us), bs_i64(limit),
+                                   bs_i64(bs_time_add(now, bs_time_high_trusted).us) };
 
     BS_TRY(begin_reading(&r, err));
-    BS_TRY(read_all(s, BS_SQL_DELIVERY_DUE, args, 3, each_due, &g, err));
+    BS_TRY(read_all(s, BS_SQL_DELIVERY_DUE, args, 4, each_due, &g, err));
     *ret = (struct bs_delivery_due *)(void *)g.items;
     *ret_n = g.n;
     return BS_OK;

@@ -131,21 +131,26 @@ static void people(struct world *w, int64_t running)
 /* An alert that begins, ends and is told of. */
 static void deliveries(struct world *w, int64_t alert_id)
 {
-    static const struct bs_str ops[] = { { "ops", 3 } };
+    static const struct bs_str both[] = { { "ops", 3 }, { "boss", 4 } };
     struct bs_op clear = op_of(w, BS_OP_ALERT_CLEAR), plan = op_of(w, BS_OP_ALERT_PLAN);
     struct bs_op told = op_of(w, BS_OP_ALERT_TOLD), record = op_of(w, BS_OP_ALERT_RECORD);
-    const struct bs_delivery sent = { .alert_id = alert_id,
-                                      .phase = BS_ALERT_RAISED,
-                                      .deliverer = ops[0],
-                                      .state = BS_DELIVERY_SENT,
-                                      .attempts = 1 };
+    const struct bs_delivery ends[] = { { .alert_id = alert_id,
+                                          .phase = BS_ALERT_RAISED,
+                                          .deliverer = both[0],
+                                          .state = BS_DELIVERY_SENT,
+                                          .attempts = 1 },
+                                        { .alert_id = alert_id,
+                                          .phase = BS_ALERT_RAISED,
+                                          .deliverer = both[1],
+                                          .state = BS_DELIVERY_GIVEN_UP,
+                                          .attempts = 1 } };
 
     clear.alert_clear =
         (struct bs_op_alert_clear){ .kind = BS_STR("k"), .subject = BS_STR("s"), .tell = true };
-    plan.alert_plan = (struct bs_op_alert_plan){ alert_id, BS_ALERT_PHASES, ops, 1, w->now };
-    told.alert_told = (struct bs_op_alert_told){ &sent, 1 };
+    plan.alert_plan = (struct bs_op_alert_plan){ alert_id, BS_ALERT_PHASES, both, 2, w->now };
+    told.alert_told = (struct bs_op_alert_told){ ends, 2 };
     record.alert_record = (struct bs_op_alert_record){
-        .kind = BS_STR("store_failing"), .subject = BS_STR("store"), .raised = &sent, .raised_n = 1
+        .kind = BS_STR("store_failing"), .subject = BS_STR("store"), .raised = ends, .raised_n = 1
     };
     drive_one(w, &clear);
     drive_one(w, &plan);
