@@ -7,7 +7,7 @@
 #include "door/door.h"
 #include "sys/log.h"
 
-enum { REASON_MAX = 512 };
+enum { REASON_MAX = 512, NAME_MAX_BYTES = 32 };
 
 static const char *effect_name(enum bs_effect e)
 {
@@ -291,14 +291,29 @@ static void committed(struct bs_call *c)
     bs_call_read(c, read_after);
 }
 
+static bool is_configured(struct bs_call *c)
+{
+    return bs_queue_find(bs_queues_now(c->api->o.queues), c->arg) != NULL;
+}
+
+/* A queue that went from the file while it was paused can still be resumed; whether there is one,
+ * the store knows. */
+static bool may_be(struct bs_call *c, bool paused)
+{
+    if (!bs_who_sees(&c->who, c->arg))
+        return false;
+    return is_configured(c) || (!paused && c->arg.n <= NAME_MAX_BYTES && bs_utf8_valid(c->arg) &&
+                                bs_text_plain(c->arg));
+}
+
 /* False: the answer is a problem. */
-static bool take(struct bs_call *c, struct pause *q)
+static bool take(struct bs_call *c, struct pause *q, bool paused)
 {
     struct bs_field_errors errors;
     struct bs_problem_more more = { .errors = &errors };
     struct bs_arena *a = &c->r->arena;
 
-    if (!bs_queue_find(bs_queues_now(c->api->o.queues), c->arg) || !bs_who_sees(&c->who, c->arg)) {
+    if (!may_be(c, paused)) {
         bs_call_problem(c, BS_PROBLEM_NOT_FOUND,
                         "there is no queue of this name; GET /v1/queues lists them");
         return false;
@@ -321,13 +336,17 @@ static enum bs_next set_paused(struct bs_call *c, bool paused)
     struct pause *q = BS_NEW(&c->r->arena, struct pause);
     struct bs_time now = bs_now(c->api->o.clock);
 
-    if (!q || !take(c, q))
+    if (!q || !take(c, q, paused))
         return BS_REPLY_NOW;
     q->op = (struct bs_op){ .kind = BS_OP_QUEUE_PAUSE,
                             .id = bs_ids_next(c->api->o.ids, now),
                             .now = now };
     q->op.queue_pause = (struct bs_op_queue_pause){
-        .biz_type = c->arg, .reason = q->reason, .operator= c->who.name, .paused = paused
+        .biz_type = c->arg,
+        .reason = q->reason,
+        .operator= c->who.name,
+        .paused = paused,
+        .known = !is_configured(c),
     };
     q->ops[0] = &q->op;
     c->op = &q->op;

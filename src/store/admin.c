@@ -15,6 +15,10 @@ bs_rc queue_pause_apply(struct bs_store *s, struct bs_op *op, struct bs_err *err
     if (rerun)
         return BS_OK;
     BS_TRY(ONE(s, BS_SQL_QUEUE_STATE_GET, old, &found, err, bs_text(q->biz_type)));
+    if (q->known && !found) {
+        OP_FAIL(op, BS_E_NOT_FOUND, "there is no queue of this name; GET /v1/queues lists them");
+        return BS_OK;
+    }
     bool was = found && old[0].i != 0;
     BS_TRY(RUN(s, BS_SQL_QUEUE_PAUSE, NULL, err, bs_text(q->biz_type), bs_i64(q->paused),
                bs_text_or_null(q->reason), bs_text(q->operator), bs_i64(op->now.us)));

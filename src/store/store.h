@@ -166,6 +166,7 @@ struct bs_op_act {
 struct bs_op_queue_pause {
     struct bs_str biz_type, reason, operator;
     bool paused;
+    bool known; /* only a queue that the store has a row of: NOT_FOUND otherwise */
 };
 
 struct bs_op_token_add {

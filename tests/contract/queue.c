@@ -126,6 +126,28 @@ static const struct bs_queue_row *only_queue(struct world *w)
     return &rows[0];
 }
 
+static void resuming_what_nobody_knows_makes_no_queue(void **state)
+{
+    struct world *w = *state;
+    struct bs_queue_row *rows = NULL;
+    struct bs_op op = op_of(w, BS_OP_QUEUE_PAUSE);
+    uint32_t n = 0;
+
+    op.queue_pause = (struct bs_op_queue_pause){
+        .biz_type = QUEUE, .reason = BS_STR("gone"), .operator= BS_STR("li.na"), .known = true
+    };
+    assert_int_equal(apply(w, &op), BS_E_NOT_FOUND);
+    assert_int_equal(bs_store_queues(w->store, &w->arena, &rows, &n, NULL), BS_OK);
+    assert_int_equal(n, 0);
+    struct bs_op pause;
+    assert_int_equal(pause_queue(w, true, &pause), BS_OK);
+    op.id = bs_ids_next(&w->ids, w->now);
+    assert_int_equal(apply(w, &op), BS_OK);
+    assert_int_equal(bs_store_queues(w->store, &w->arena, &rows, &n, NULL), BS_OK);
+    assert_int_equal(n, 1);
+    assert_false(rows[0].paused);
+}
+
 static void a_queue_knows_since_when_the_first_waits_for_a_person(void **state)
 {
     struct world *w = *state;
@@ -343,6 +365,7 @@ int run_queue_cases(void)
         CASE(figures_survive_many_groups_in_one_batch),
         CASE(sums_beyond_64_bits_never_refuse_a_task),
         CASE(a_paused_queue_is_remembered_with_who_and_why),
+        CASE(resuming_what_nobody_knows_makes_no_queue),
         CASE(a_queue_knows_since_when_the_first_waits_for_a_person),
         CASE(tasks_of_a_queue_that_nobody_configures_go_to_a_person_after_a_while),
         CASE(blocked_orphans_are_found_through_those_in_front_of_them),

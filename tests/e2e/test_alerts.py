@@ -157,5 +157,36 @@ def a_reload_takes_a_receiver_away():
                             if d["state"] == "given_up" and d["code"] == "REMOVED"], what="giving up")
 
 
+def a_paused_queue_that_went_from_the_file_can_be_resumed_and_its_alert_ends():
+    with Shop() as shop, Receiver() as receiver, Server(queue(shop) + queue(shop, "SHIP_GOODS", "/ship"), extra=alerts(receiver)) as server:
+        client = server.client()
+        equal(client.post("/v1/queues/SHIP_GOODS/pause", {"reason": "upgrade"}).status, 200)
+        eventually(lambda: receiver.heard(), what="the alert")
+        server.write_config(queue(shop), alerts(receiver))
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: client.get("/v1/queues/SHIP_GOODS").json["configured"] is False, what="the queue's end")
+        equal(client.post("/v1/queues/SHIP_GOODS/pause", {"reason": "x"}).status, 404)
+        equal(client.post("/v1/queues/NEVER_SEEN/resume", {"reason": "x"}).status, 404)
+        answer = client.post("/v1/queues/SHIP_GOODS/resume", {"reason": "it is gone"})
+        equal((answer.status, answer.json["paused"], answer.json["configured"]), (200, False, False))
+        eventually(lambda: len(receiver.heard()) > 1, what="the recovery")
+        equal(receiver.heard(), [("raised", "pause", "SHIP_GOODS"), ("recovered", "pause", "SHIP_GOODS")])
+
+
+def a_reload_takes_over_the_check_and_the_ping_at_once():
+    with Shop() as shop, Receiver() as receiver, Server(queue(shop), extra=alerts(receiver, every="1h")) as server:
+        client = server.client()
+        client.post("/v1/queues/PAY_CALLBACK/pause", {"reason": "x"})
+        time.sleep(1.2)
+        equal((receiver.heard(), receiver.pings), ([], 0))
+        server.write_config(queue(shop), alerts(receiver, f'  ping: {{ url: "{receiver.url}", every: 1h }}\n', every="200ms"))
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: receiver.heard() and receiver.pings == 1, 5, "the alert and the sign of life")
+        eventually(lambda: "backstop_ping_ok 1" in client.get("/metrics").raw.decode(), 5, "the figure")
+        server.write_config(queue(shop), alerts(receiver))
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "backstop_ping_ok" not in client.get("/metrics").raw.decode(), 5, "the figure's end")
+
+
 if __name__ == "__main__":
     main(globals())
