@@ -12,6 +12,23 @@ static struct bs_str path_of(const struct bs_conf_group *g, const char *key,
 
 /* ---- money ---- */
 
+static void fault_amount(const struct bs_yaml_item *item, struct bs_str what,
+                         struct bs_conf_faults *f)
+{
+    BS_CLEANUP(bs_buf_free) struct bs_buf most = { .max = 64 };
+    struct bs_str found = bs_yaml_describe(f->arena, item->value);
+    struct bs_money m = { .minor = INT64_MAX };
+    int digits = bs_currency_exponent(item->key);
+
+    memcpy(m.currency, item->key.p, 3);
+    bs_money_write(&most, m);
+    bs_conf_fault_add(f, item->value->line,
+                      "%.*s: %.*s must be an amount from 0 to %.*s with %s%d digits after the "
+                      "point, not %.*s",
+                      BS_STR_FMT(what), BS_STR_FMT(item->key), BS_STR_FMT(bs_buf_str(&most)),
+                      digits ? "at most " : "", digits, BS_STR_FMT(found));
+}
+
 static bool read_amount(const struct bs_yaml_item *item, struct bs_str what,
                         struct bs_exposure_limit *ret, struct bs_conf_faults *f)
 {
@@ -27,12 +44,7 @@ static bool read_amount(const struct bs_yaml_item *item, struct bs_str what,
     }
     if (item->value->kind != BS_YAML_SCALAR ||
         bs_money_parse(item->value->text, item->key, &m, &err) != BS_OK) {
-        struct bs_str found = bs_yaml_describe(f->arena, item->value);
-        bs_conf_fault_add(f, item->value->line,
-                          "%.*s: %.*s must be an amount of at most %d digits after the point, not "
-                          "%.*s",
-                          BS_STR_FMT(what), BS_STR_FMT(item->key), bs_currency_exponent(item->key),
-                          BS_STR_FMT(found));
+        fault_amount(item, what, f);
         return false;
     }
     *ret = (struct bs_exposure_limit){ .amount = m.minor };

@@ -193,7 +193,11 @@ static void read_rate(const struct bs_conf_key *k, struct bs_str what, const str
     if (n->kind != BS_YAML_SCALAR || !bs_rate_parse(n->text, &v->rate))
         fault_type(k, what, n, f);
     else if (v->rate.calls < k->min || v->rate.calls > k->max)
-        fault_range(k, what, n->line, n->text, f);
+        bs_conf_fault_add(f, n->line,
+                          "%.*s must allow from %lld to %lld calls, not %.*s; the word none is no "
+                          "limit, and a queue that is to stop is paused",
+                          BS_STR_FMT(what), (long long)k->min, (long long)k->max,
+                          BS_STR_FMT(n->text));
 }
 
 static void read_flag(const struct bs_conf_key *k, struct bs_str what, const struct bs_yaml_node *n,

@@ -136,10 +136,13 @@ static void rates_and_ages_are_checked(void **state)
                  i ? "`" : "`", bad[i], "`");
         check_fault(text, wanted);
     }
-    check_fault(QUEUE "    rate: 0/s\n",
-                "f:6: queues.PAY.rate must be from 1 to 1000000, not 0/s\n");
-    check_fault(QUEUE "    rate: 1000001/s\n",
-                "f:6: queues.PAY.rate must be from 1 to 1000000, not 1000001/s\n");
+    check_fault(
+        QUEUE "    rate: 0/s\n",
+        "f:6: queues.PAY.rate must allow from 1 to 1000000 calls, not 0/s; the word none is no "
+        "limit, and a queue that is to stop is paused\n");
+    check_fault(QUEUE "    rate: 1000001/s\n", "f:6: queues.PAY.rate must allow from 1 to 1000000 "
+                                               "calls, not 1000001/s; the word none is no "
+                                               "limit, and a queue that is to stop is paused\n");
     check_fault(QUEUE "    max_age: 3\n",
                 "f:6: queues.PAY.max_age must be a duration such as 500ms, 10s, 5m, 1h or 30d or "
                 "the word none, not `3`\n");
@@ -175,17 +178,25 @@ static void a_host_that_no_queue_calls_is_refused(void **state)
 static void alerts_and_history_are_checked(void **state)
 {
     (void)state;
-    check_fault("alerts: { limits: { manual_grow: 1, backlog: -1, exposure: { CNY: 1.234 } } }\n",
-                "f:1: unknown key `manual_grow` in alerts.limits; did you mean `manual_growth`?\n"
-                "f:1: alerts.limits.backlog must be from 1 to 1000000000, not -1\n"
-                "f:1: alerts.limits.exposure: CNY must be an amount of at most 2 digits after the "
-                "point, not `1.234`\n");
-    check_fault(QUEUE "    alerts:\n      manual_ages: 1h\n      exposure: { cny: 1, CNY: [1] }\n",
-                "f:7: unknown key `manual_ages` in queues.PAY.alerts; did you mean `manual_age`?\n"
-                "f:8: queues.PAY.alerts.exposure: `cny` is not a currency of ISO 4217; they are "
-                "three capitals such as CNY\n"
-                "f:8: queues.PAY.alerts.exposure: CNY must be an amount of at most 2 digits after "
-                "the point, not a list\n");
+    check_fault(
+        "alerts: { limits: { manual_grow: 1, backlog: -1, exposure: { CNY: 1.234 } } }\n",
+        "f:1: unknown key `manual_grow` in alerts.limits; did you mean `manual_growth`?\n"
+        "f:1: alerts.limits.backlog must be from 1 to 1000000000, not -1\n"
+        "f:1: alerts.limits.exposure: CNY must be an amount "
+        "from 0 to 92233720368547758.07 CNY with at most 2 digits after the point, not `1.234`\n");
+    check_fault(
+        QUEUE "    alerts:\n      manual_ages: 1h\n      exposure: { cny: 1, CNY: [1] }\n",
+        "f:7: unknown key `manual_ages` in queues.PAY.alerts; did you mean `manual_age`?\n"
+        "f:8: queues.PAY.alerts.exposure: `cny` is not a currency of ISO 4217; they are "
+        "three capitals such as CNY\n"
+        "f:8: queues.PAY.alerts.exposure: CNY must be an amount "
+        "from 0 to 92233720368547758.07 CNY with at most 2 digits after the point, not a list\n");
+    check_fault(QUEUE "    alerts: { exposure: { CNY: -5, JPY: 99999999999999999999 } }\n",
+                "f:6: queues.PAY.alerts.exposure: CNY must be an amount from 0 to "
+                "92233720368547758.07 CNY with at most 2 digits after the point, not `-5`\n"
+                "f:6: queues.PAY.alerts.exposure: JPY must be an amount from 0 to "
+                "9223372036854775807 JPY with 0 digits after the point, not "
+                "`99999999999999999999`\n");
     check_fault(QUEUE "    alerts: { exposure: 5 }\n",
                 "f:6: queues.PAY.alerts.exposure must be a group such as { CNY: 100000.00 } or the "
                 "word none, not `5`\n");
