@@ -14,7 +14,7 @@
 enum {
     FAILURES_MAX = 10,
     TWICE = 5,
-    PLANT_SEEDS = 60,
+    PLANT_SEEDS = 150,
     JOBS_MAX = 16,
     FULL_SEEDS = 1000,
     TASKS_MOST = 300
