@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { SLICE_FIRST = 50, SLICE_LEAST = 10, SLICE_MOST = 200 };
+enum { SLICE_FIRST = 50, SLICE_LEAST = 10, SLICE_MOST = 200, LOG_LEFT_MAX = 256 << 20 };
 
 static const struct bs_span pass_every = { INT64_C(3600) * 1000000 };
 static const struct bs_span between_slices = { 20000 };
@@ -170,6 +170,9 @@ static struct bs_time keep_history(struct bs_keep *k, struct bs_time now)
         next_part(k, now);
     if (!k->pass.running)
         return bs_time_min(k->next_pass, bs_time_add(now, look_again));
+    /* A reader keeps the log from being moved: what can wait does not make it longer. */
+    if (k->checkpoints.left > LOG_LEFT_MAX)
+        k->pass.slice_at = bs_time_max(k->pass.slice_at, k->checkpoints.at);
     if (!bs_time_before(now, k->pass.slice_at))
         send_slice(k, now);
     return k->out ? BS_NEVER : k->pass.slice_at;

@@ -1,7 +1,12 @@
 /* Upkeep: moving the write-ahead log into the file, and the whole check of a store. */
 #include "store/inner.h"
 
-enum { PAGE_BYTES = 4096, WAL_LIMIT_BYTES = 128 << 20, FINDINGS_MAX = 20 };
+enum {
+    PAGE_BYTES = 4096,
+    WAL_LIMIT_BYTES = 128 << 20,
+    WAL_WAIT_BYTES = 48 << 20, /* so much is moved in a moment */
+    FINDINGS_MAX = 20
+};
 
 /* ---- write-ahead log ---- */
 
@@ -27,10 +32,12 @@ bs_rc bs_store_checkpoint(struct bs_store *s, int64_t *ret_wal_bytes_left, struc
 
     STORE_CHECK(s);
     BS_TRY(checkpoint(s, BS_SQL_CHECKPOINT_PASSIVE, &busy, &log, &moved, err));
-    /* Under steady writing the log never becomes empty by itself. What the first pass left is
-     * little, so making the writer wait for it is short. */
-    if (log * PAGE_BYTES > WAL_LIMIT_BYTES) {
+    if (log * PAGE_BYTES > WAL_LIMIT_BYTES)
         BS_TRY(checkpoint(s, BS_SQL_CHECKPOINT_PASSIVE, &busy, &log, &moved, err));
+    /* Under steady writing the log never becomes empty by itself. What the passes left is normally
+     * little, and making the writer wait for it is short; a reader that keeps its snapshot keeps
+     * them from moving much, and the writer does not wait for it. */
+    if (log * PAGE_BYTES > WAL_LIMIT_BYTES && (log - moved) * PAGE_BYTES <= WAL_WAIT_BYTES) {
         bs_rc rc = checkpoint(s, BS_SQL_CHECKPOINT_RESTART, &busy, &log, &moved, err);
         if (rc != BS_OK && rc != BS_E_BUSY)
             return rc;
