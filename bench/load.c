@@ -202,7 +202,10 @@ static int send_due(struct load *l, double now)
 
         if (due > now)
             return 0;
-        struct connection *c = l->idle[--l->idle_n];
+        /* The one that rested longest, so that none rests until the server closes it. */
+        struct connection *c = l->idle[0];
+
+        memmove(l->idle, l->idle + 1, (size_t)--l->idle_n * sizeof(l->idle[0]));
         prepare(l, c);
         c->began = l->rate > 0 ? due : c->began;
         if (push(c) != 0)
